@@ -224,6 +224,17 @@ class Invoker(Protocol):
 
 
 @runtime_checkable
+class PromptInvoker(Invoker, Protocol):
+    """Runs some actions in this process, so that a caller who can take the completion at once need not wait.
+
+    Laws: as `Invoker`'s; `done` is called exactly once for a `run` that returns None, and never for another.
+    """
+
+    def run(self, invocation: Invocation, done: Callable[[Completion], None]) -> Completion | None:
+        """Runs an action as `invoke` does. Returns its completion if it has ended by then."""
+
+
+@runtime_checkable
 class RemoteInvoker(Invoker, Protocol):
     """Runs actions on clouds, which may accept a run and return its result later.
 

@@ -156,10 +156,16 @@ def truthy(value: JSON) -> bool:
     return not (value is None or value is False or value in (0, ""))
 
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
 def copied(value: Any) -> JSON:
     """A copy of a JSON value that shares nothing mutable with it; a tuple becomes a list."""
     if type(value) is dict:
-        return {key: copied(member) for key, member in value.items()}
+        return {
+            key: member if type(member) in _SCALARS else copied(member)
+            for key, member in value.items()
+        }
     if type(value) in (list, tuple):
         return [copied(member) for member in value]
     scalar: JSON = value

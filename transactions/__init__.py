@@ -9,6 +9,7 @@ from .entities import EntityType, entity
 from .errors import (
     CONFLICT,
     LOCKED,
+    LOST,
     MALFORMED,
     NEWER_STATE,
     RETRYABLE,
@@ -16,12 +17,26 @@ from .errors import (
     refusal,
 )
 from .participant import Participant
-from .protocol import Decide, MessageError, Operate, Transaction, key_of, parsed
+from .protocol import (
+    APART,
+    Decide,
+    MessageError,
+    Operate,
+    Share,
+    Transaction,
+    Work,
+    key_of,
+    parsed,
+    whole,
+)
 from .records import DeletePrepared, DeleteTombstone, EntityWrite, Prepared, Row, Tombstone
+from .two_phase import no_vote
 
 __all__ = [
+    "APART",
     "CONFLICT",
     "LOCKED",
+    "LOST",
     "MALFORMED",
     "NEWER_STATE",
     "RETRYABLE",
@@ -42,10 +57,14 @@ __all__ = [
     "Request",
     "Row",
     "Save",
+    "Share",
     "Tombstone",
     "Transaction",
+    "Work",
     "entity",
     "key_of",
+    "no_vote",
     "parsed",
     "refusal",
+    "whole",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..composer import frozen
 from .protocol import Operate
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from .records import EntityWrite, Prepared
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Request:
     """A message, with the id by which it is cancelled. `once`: it cannot be delivered twice."""
 
@@ -27,7 +28,7 @@ class Request:
         return "" if isinstance(self.message, Operate) else self.message.transaction.id
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Perform:
     """Perform an operation on a state; then call `Participant.performed` with its outcome."""
 
@@ -37,7 +38,7 @@ class Perform:
     params: JSON
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """Answer a request, and commit the writes together with the answer."""
 
@@ -46,14 +47,14 @@ class Answer:
     writes: tuple[EntityWrite, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Save:
     """Commit the writes; there is no request to answer."""
 
     writes: tuple[EntityWrite, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Damage:
     """Report that an operator's decision differs from the coordinator's."""
 

@@ -10,8 +10,9 @@ wait is refused, keeps its age and tries again; in time it is older than the oth
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from ..composer import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,7 @@ LockStatus: TypeAlias = Literal["granted", "waits", "refused"]
 Age: TypeAlias = tuple[int, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Claim:
     """A request for the lock. `order` None: a plain operation, which is its own owner."""
 
@@ -62,6 +63,9 @@ class Lock:
 
     def ask(self, claim: Claim) -> LockStatus:
         """Grants the claim, lets it wait its turn, or refuses it."""
+        if not (self._held or self._waiting):
+            self._held[claim.owner] = claim
+            return "granted"
         if self.holds(claim.owner, exclusive=claim.exclusive):
             return "granted"
         upgrade = claim.owner in self._held
@@ -85,7 +89,8 @@ class Lock:
     def release(self, owner: str) -> None:
         """Withdraws the owner's claims, held and waiting."""
         self._held.pop(owner, None)
-        self._waiting = deque(claim for claim in self._waiting if claim.owner != owner)
+        if self._waiting:
+            self._waiting = deque(claim for claim in self._waiting if claim.owner != owner)
 
     def granted(self) -> list[Claim]:
         """Grants the lock to waiting claims, in order, until one must wait. Returns the claims."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ..composer import APPLICATION_ERROR, Failure, boxed, measured
+from ..composer import APPLICATION_ERROR, Failure, boxed, frozen, measured
 from .errors import BAD_OPERATION, STATE_TOO_LARGE, refusal
 from .protocol import Operate
 
@@ -24,20 +24,28 @@ MAX_RESULTS = (1 << 20) - (1 << 14)  # bytes of the results of one message: a vo
 
 @dataclass(slots=True)
 class WorkingCopy:
-    """The state as a transaction has changed it so far; nothing of it is stored."""
+    """The state as a transaction has changed it so far; nothing of it is stored.
+
+    `kept`: it outlasts the transaction's deadline, see `Work`.
+    """
 
     transaction: Transaction
     state: JSON
     schema: int
     number: int = 0
     last: Outcome | None = None
+    kept: bool = False
+
+    def late(self, now_ms: int) -> bool:
+        """True if it has outlasted the transaction's deadline and must be dropped."""
+        return not self.kept and self.transaction.past(now_ms)
 
     def answered(self, message: Work, outcome: Outcome) -> None:
         """Records the answer to one more message."""
         self.number, self.last = message.number, outcome
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Performed:
     """The state after operations, the version of the entity type that wrote it, and the results."""
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from ..composer import JSON, Outcome
     from .effects import Effect, Request
-    from .protocol import Call
+    from .protocol import Call, Transaction
     from .records import EntityWrite, Prepared, Tombstone
 
 
@@ -88,13 +88,17 @@ class Participant:
     @property
     def due_ms(self) -> int | None:
         """The time to call `expire`: the deadline of the first transaction that has or wants the lock."""
-        copies, waiting = self._commit.copies, self._pending.waiting
-        if not (copies or waiting):
+        copies = self._commit.copies
+        if not (copies or self._pending.queue):
             return None
         active = self._active.request.transaction if self._active else ""  # it is not interrupted
-        dues = [copy.transaction.deadline_ms for id, copy in copies.items() if id != active]
-        messages = [request.message for _, request in waiting]
-        dues += [m.transaction.deadline_ms for m in messages if not isinstance(m, Operate)]
+        dues = []
+        for id, copy in copies.items():
+            if not copy.kept and id != active:
+                dues.append(copy.transaction.deadline_ms)
+        for request in self._pending.queue.values():
+            if not isinstance(request.message, Operate):
+                dues.append(request.message.transaction.deadline_ms)  # noqa: PERF401
         return min(dues, default=None)
 
     # --- events --------------------------------------------------------------------------------
@@ -152,6 +156,31 @@ class Participant:
         self._grant(now_ms)
         return self._flush()
 
+    def objection(self, transaction: Transaction, number: int, now_ms: int) -> Failure | None:
+        """Returns the reason why a transaction that has worked here cannot be committed; None if it can."""
+        copy = self._commit.copies.get(transaction.id)
+        if copy is not None and copy.kept and copy.number == number:
+            return None
+        return self._commit.refused(Prepare(transaction, number, None), now_ms)
+
+    def conclude(
+        self, transaction: str, *, commits: bool, now_ms: int
+    ) -> tuple[tuple[EntityWrite, ...], list[Effect]]:
+        """Ends a transaction that has worked here, without a vote: the caller decides for all participants.
+
+        Returns:
+            The writes, to be committed together with those of the other participants, and the effects for
+            those who have waited.
+        """
+        copy, row = self._commit.copies.pop(transaction, None), self._commit.row
+        writes: tuple[EntityWrite, ...] = ()
+        if copy is not None and commits and self._pending.lock.holds(transaction, exclusive=True):
+            self._commit.row = row = row.changed(copy.state, copy.schema, now_ms)
+            writes = (row,)
+        self._pending.lock.release(transaction)
+        self._grant(now_ms)
+        return writes, self._flush()
+
     def decide_by_hand(self, *, commits: bool, by: str, reason: str, now_ms: int) -> list[Effect]:
         """Takes an operator's decision about the vote that waits for the coordinator's."""
         prepared = self._commit.prepared
@@ -173,7 +202,7 @@ class Participant:
                 if isinstance(effect, Answer):
                     again = self._followers.pop(effect.request.id, ())
                     effects += [Answer(request, effect.outcome) for request in again]
-        return self._tombstones.with_deletions(effects)
+        return self._tombstones.with_deletions(effects) if self._tombstones.deleted else effects
 
     # --- messages that may come twice ----------------------------------------------------------
 
@@ -217,6 +246,8 @@ class Participant:
         return False
 
     def _under_way(self) -> list[Request]:
+        if self.idle:
+            return []
         active = [self._active.request] if self._active else []
         return [*self._pending, *active]
 
@@ -293,7 +324,8 @@ class Participant:
             self._refuse(request, why, now_ms)
 
     def _grant(self, now_ms: int) -> None:
-        self._pending.grant()
+        if self._pending.queue:
+            self._pending.grant()
         self._proceed(now_ms)
 
     def _leave(self, request: Request, now_ms: int) -> None:
@@ -310,8 +342,8 @@ class Participant:
 
     def _proceed(self, now_ms: int) -> None:
         """Begins requests that hold the lock, one at a time."""
-        while self._active is None and (request := self._pending.next()) is not None:
-            self._begin(request, now_ms)
+        while self._active is None and self._pending.granted:
+            self._begin(self._pending.granted.popleft(), now_ms)
 
     # --- operations ----------------------------------------------------------------------------
 
@@ -327,7 +359,7 @@ class Participant:
             return
         state, schema, calls = row.state, row.schema, _calls(message)
         if isinstance(message, Work):
-            copy = self._commit.working_copy(message.transaction)
+            copy = self._commit.working_copy(message)
             state, schema = copy.state, copy.schema
         active = ActiveRequest(request, calls, state, schema, self.settings, row, self.room)
         self._active = active
@@ -345,7 +377,7 @@ class Participant:
             if expected is not None and expected != version:
                 text = f"the entity has version {version}, not {expected}: it has changed"
                 return refusal(VERSION_CONFLICT, text)
-            if reads(message.call):
+            if flag is None or reads(message.call):
                 return None
         if flag not in (None, message.by):
             return refusal(LOCKED, f"the entity is locked by {flag}")
@@ -391,6 +423,8 @@ class Participant:
                 self._proceed(now_ms)
             case Work() as message:
                 several: dict[str, JSON] = {"results": [*active.results]}
+                if message.kept:
+                    several["vote"] = "yes"
                 outcome = Success(several if message.several else active.results[-1])
                 copy = self._commit.copies[message.transaction.id]
                 copy.state, copy.schema = active.state, active.schema

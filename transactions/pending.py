@@ -15,47 +15,47 @@ if TYPE_CHECKING:
 
 
 class PendingRequests:
-    """The entity's lock, the requests that wait for it, and those that hold it and wait."""
+    """The entity's lock, the requests that wait for it, and those that hold it and wait.
+
+    queue: the requests that wait for the lock, by the owner of the claim.
+    granted: those with the lock, which wait for the active request to end, in order.
+    """
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self._waiting: dict[str, Request] = {}  # for the lock, by the owner of the claim
-        self._granted: deque[Request] = deque()  # with the lock, for the active request to end
+        self.queue: dict[str, Request] = {}
+        self.granted: deque[Request] = deque()
 
     def __iter__(self) -> Iterator[Request]:
-        yield from self._waiting.values()
-        yield from self._granted
+        yield from self.queue.values()
+        yield from self.granted
 
     @property
     def waiting(self) -> list[tuple[str, Request]]:
         """The requests that wait for the lock, each with the owner of its claim."""
-        return list(self._waiting.items())
+        return list(self.queue.items())
 
     def waits(self, owner: str) -> bool:
         """True if a request waits for the lock in the owner's name."""
-        return owner in self._waiting
+        return owner in self.queue
 
     def ask(self, request: Request, claim: Claim) -> LockStatus:
         """Asks for the lock, and keeps the request unless the lock is refused."""
         status = self.lock.ask(claim)
         if status == "granted":
-            self._granted.append(request)
+            self.granted.append(request)
         elif status == "waits":
-            self._waiting[claim.owner] = request
+            self.queue[claim.owner] = request
         return status
 
     def grant(self) -> None:
         """Gives the lock to the requests that can have it now."""
         for claim in self.lock.granted():
-            self._granted.append(self._waiting.pop(claim.owner))
-
-    def next(self) -> Request | None:
-        """Removes and returns the next request that holds the lock."""
-        return self._granted.popleft() if self._granted else None
+            self.granted.append(self.queue.pop(claim.owner))
 
     def stop_waiting(self, owner: str) -> None:
         """Withdraws the owner's claim; a lock that the owner holds already is kept."""
-        del self._waiting[owner]
+        del self.queue[owner]
         held = [claim for claim in self.lock.holders if claim.owner == owner]
         self.lock.release(owner)
         for claim in held:
@@ -63,7 +63,7 @@ class PendingRequests:
 
     def remove_granted(self, id: str) -> list[Request]:
         """Removes and returns the requests of this id that hold the lock."""
-        found = [request for request in self._granted if request.id == id]
+        found = [request for request in self.granted if request.id == id]
         for request in found:
-            self._granted.remove(request)
+            self.granted.remove(request)
         return found

@@ -14,20 +14,27 @@ In a transaction, with `"transaction": {"id", "kind", "deadline", "started"?, "n
     commit, abort   the decision; answered with {"done": kind} however often it comes
 
 A vote is `{"vote": "yes" | "read" | "committed" | "no", "results"?, "reason"?, "retryable"?}`.
+
+A composition asks its own server for a whole transaction, which no entity takes as a message:
+
+    {"transaction": {..., "kind": "transact"}, "participants": [{"action", "key", "operations" | "number"}]}
+
+It is answered with a vote of "no", with `{"vote": "apart"}` if the server leaves it to the messages above, or
+with `{"vote": "committed", "participants": [the results of each, or null for one that has worked before]}`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
-from ..composer import Error
+from ..composer import Error, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..composer import JSON
 
+TRANSACT, APART = "transact", "apart"
 UPGRADE = "upgrade"  # the operation that turns state of an older version into the current one
 MAX_KEY = 512  # characters of an entity's key
 _NAME = f"a string of 1 to {MAX_KEY} printable characters"
@@ -44,7 +51,7 @@ Order: TypeAlias = Literal["declared", "wait", "nowait"]
 _ORDERS: dict[str, Order] = {"declared": "declared", "wait": "wait", "nowait": "nowait"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """One operation, with its parameters; `read` if it leaves the state as it is."""
 
@@ -53,7 +60,7 @@ class Call:
     read: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Transaction:
     """The transaction of a message.
 
@@ -89,7 +96,7 @@ class Transaction:
         return cls(*doc)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operate:
     """An operation outside transactions; `by` is the holder of the entity's flag, if it is one.
 
@@ -104,18 +111,23 @@ class Operate:
     undoes: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Work:
-    """Operations on the transaction's copy. `several`: the answer is a list of results."""
+    """Operations on the transaction's copy. `several`: the answer is a list of results.
+
+    `kept`: whoever asks ends the transaction here with `Participant.conclude`, so that its copy and its lock
+    outlast its deadline once they are had.
+    """
 
     transaction: Transaction
     number: int
     calls: tuple[Call, ...]
     several: bool = False
     by: str | None = None
+    kept: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prepare:
     """A request to vote. `calls` None: `number` messages of work must have come before."""
 
@@ -126,12 +138,22 @@ class Prepare:
     by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decide:
     """The coordinator's decision."""
 
     transaction: Transaction
     commits: bool
+
+
+@frozen
+class Share:
+    """The part that an entity has in a whole transaction. `calls` None: it has done `number` messages of work."""
+
+    action: str
+    key: str
+    calls: tuple[Call, ...] | None
+    number: int
 
 
 Message: TypeAlias = Operate | Work | Prepare | Decide
@@ -163,8 +185,14 @@ def parsed(params: Mapping[str, JSON]) -> Message:
     if about is None:
         given = params.get("expected_version")
         version = None if given is None else _number(given, "expected_version", 0)
-        names = [_text(params.get(name), name) for name in ("by", "token", "undoes")]
-        return Operate(_call(params), version, *names)
+        by, token, undoes = params.get("by"), params.get("token"), params.get("undoes")
+        return Operate(
+            _call(params),
+            version,
+            None if by is None else _text(by, "by"),
+            None if token is None else _text(token, "token"),
+            None if undoes is None else _text(undoes, "undoes"),
+        )
     if not isinstance(about, dict):
         raise MessageError(f"'transaction' must be an object, not {about!r:.80}")
     transaction, kind = _transaction(about), about.get("kind")
@@ -186,6 +214,33 @@ def parsed(params: Mapping[str, JSON]) -> Message:
                 "'transaction.kind' must be work, prepare, prepare_commit, commit or abort, "
                 f"not {kind!r:.80}"
             )
+
+
+def whole(params: Mapping[str, JSON]) -> tuple[Transaction, tuple[Share, ...]] | None:
+    """Reads the message that asks for a whole transaction; None if it is another message.
+
+    Raises:
+        MessageError: if a field is wrong; the text names it.
+    """
+    about = params.get("transaction")
+    if not isinstance(about, dict) or about.get("kind") != TRANSACT:
+        return None
+    given = params.get("participants")
+    if type(given) is not list or not given:
+        raise MessageError("'participants' must be a list of at least one participant")
+    return _transaction(about), tuple(map(_share, given))
+
+
+def _share(given: JSON) -> Share:
+    if type(given) is not dict:
+        raise MessageError(
+            "'participants' must be objects: {'action', 'key', 'operations' or 'number'}"
+        )
+    action, calls = given.get("action"), _calls(given)
+    if not _is_name(action):
+        raise MessageError(f"'action' must be {_NAME}, not {action!r:.80}")
+    number = 0 if calls is not None else _number(given.get("number"), "number", 1)
+    return Share(action, key_of(given), calls, number)
 
 
 def _transaction(about: dict[str, JSON]) -> Transaction:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..composer import Failure, Success
+from ..composer import Failure, Success, frozen
 from .protocol import Transaction
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ Stored: TypeAlias = Any
 """JSON that a `to_json` of this module has written, read back from a store."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """An entity's state, None for none.
 
@@ -48,7 +47,7 @@ class Row:
         return cls(*doc)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prepared:
     """A vote of yes: the state that a commit will write, and the transaction that decides.
 
@@ -98,7 +97,7 @@ class Prepared:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tombstone:
     """A transaction or an operation that ended here and may be requested again.
 
@@ -128,14 +127,14 @@ class Tombstone:
         return cls(of, until_ms, Success(value) if code is None else Failure(code, value))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeletePrepared:
     """Delete the vote of this transaction."""
 
     transaction: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeleteTombstone:
     """Delete the tombstone of this transaction or operation."""
 

@@ -26,7 +26,9 @@ class Tombstones:
 
     def __init__(self, stones: Iterable[Tombstone]) -> None:
         self._stones = {stone.of: stone for stone in stones}
-        self._deleted: list[str] = []  # not yet handed out as writes
+        self.deleted: list[
+            str
+        ] = []  # those that have expired, and are not yet handed out as writes
 
     def __contains__(self, of: str) -> bool:
         return of in self._stones
@@ -54,15 +56,15 @@ class Tombstones:
         expired = [of for of, old in self._stones.items() if old.until_ms <= now_ms]
         for of in expired:
             del self._stones[of]
-        self._deleted += expired
+        self.deleted += expired
         self._stones[stone.of] = stone
         return stone
 
     def with_deletions(self, effects: list[Effect]) -> list[Effect]:
         """Returns the effects; the first answer among them also deletes expired tombstones."""
-        for at, effect in enumerate(effects if self._deleted else ()):
+        for at, effect in enumerate(effects):
             if isinstance(effect, Answer):
-                deletions, self._deleted = tuple(map(DeleteTombstone, self._deleted)), []
+                deletions, self.deleted = tuple(map(DeleteTombstone, self.deleted)), []
                 effects[at] = replace(effect, writes=(*effect.writes, *deletions))
                 break
         return effects

@@ -86,9 +86,10 @@ class TwoPhaseCommit:
             lost = message.calls is None and message.number != done
         return refusal(LOST, "the work of the transaction on this entity is lost") if lost else None
 
-    def working_copy(self, transaction: Transaction) -> WorkingCopy:
+    def working_copy(self, message: Work) -> WorkingCopy:
         """Returns the transaction's copy of the state, which begins as the entity's."""
-        new = WorkingCopy(transaction, self.row.state, self.row.schema)
+        transaction = message.transaction
+        new = WorkingCopy(transaction, self.row.state, self.row.schema, kept=message.kept)
         return self.copies.setdefault(transaction.id, new)
 
     def expired(self, now_ms: int, active: str) -> list[str]:
@@ -97,9 +98,7 @@ class TwoPhaseCommit:
         Returns:
             The ids of these transactions.
         """
-        found = [
-            id for id, copy in self.copies.items() if copy.transaction.past(now_ms) and id != active
-        ]
+        found = [id for id, copy in self.copies.items() if copy.late(now_ms) and id != active]
         for id in found:
             del self.copies[id]
         return found
@@ -141,8 +140,7 @@ class TwoPhaseCommit:
         message = request.message
         if not isinstance(message, Prepare):
             return Answer(request, why)
-        reason = why.error if why.code == APPLICATION_ERROR else boxed(why.error)
-        no = Success({"vote": "no", "reason": reason, "retryable": why.code in RETRYABLE})
+        no = Success(no_vote(why))
         id = message.transaction.id
         if message.commits and not request.once and id not in self._tombstones:
             return Answer(request, no, (self._tombstones.remember(id, now_ms, no),))
@@ -193,3 +191,9 @@ class TwoPhaseCommit:
     def forget(self, id: str) -> None:
         """Forgets an operator's decision."""
         self._heuristics.pop(id, None)
+
+
+def no_vote(why: Failure) -> dict[str, JSON]:
+    """Returns the vote of no for this reason."""
+    reason = why.error if why.code == APPLICATION_ERROR else boxed(why.error)
+    return {"vote": "no", "reason": reason, "retryable": why.code in RETRYABLE}

@@ -63,7 +63,7 @@ log = logging.getLogger(__name__)
 
 
 class InlineInvoker:
-    """Runs functions of this process. An `Invoker`."""
+    """Runs functions of this process. A `PromptInvoker`."""
 
     kinds = frozenset({INLINE})
 
@@ -85,31 +85,12 @@ class InlineInvoker:
         await self._tasks.__aexit__(None, None, None)
 
     def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
-        started_ms = self._clock.now_ms()
-        action, activation = invocation.action, invocation.activation
-        assert isinstance(action.exec, Inline)  # noqa: S101  the kind says so
-        assert action.exec.function is not None  # noqa: S101  the engine parks its steps
-
-        def answer(ended: _Ended) -> None:
-            ended_ms = self._clock.now_ms()
-            start = f"{timestamp(ended_ms)} stderr: " if ended.trace else ""
-            logs = [start + line for line in ended.trace]
-            done(Completion(ended.outcome, started_ms, ended_ms, logs, text=ended.text))
-
-        try:
-            result = action.exec.function(copied(invocation.params))
-        except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001  the boundary to user code
-            ended = _failed(error)
-        else:
-            if inspect.iscoroutine(result):
-                task = self._tasks.create_task(_awaited(result, action.limits.timeout_ms))
-                self._running[activation] = task
-                task.add_done_callback(partial(self._ended, activation, result, answer))
-                return
-            ended = _ended(result)
+        completion = self.run(invocation, done)
+        if completion is None:
+            return
         if not self._answers:
             asyncio.get_running_loop().call_soon(self._answer_all)
-        self._answers.append(partial(answer, ended))
+        self._answers.append(partial(done, completion))
 
     def _answer_all(self) -> None:
         answers, self._answers = self._answers, []
@@ -118,6 +99,34 @@ class InlineInvoker:
                 answer()
             except Exception:
                 log.exception("an answer was not taken: a mistake of the engine's")
+
+    def run(self, invocation: Invocation, done: Callable[[Completion], None]) -> Completion | None:
+        started_ms = self._clock.now_ms()
+        action, activation = invocation.action, invocation.activation
+        assert isinstance(action.exec, Inline)  # noqa: S101  the kind says so
+        assert action.exec.function is not None  # noqa: S101  the engine parks its steps
+        try:
+            result = action.exec.function(copied(invocation.params))
+        except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001  the boundary to user code
+            return self._completion(started_ms, _failed(error))
+        if not inspect.iscoroutine(result):
+            return self._completion(started_ms, _ended(result))
+
+        def answer(ended: _Ended) -> None:
+            done(self._completion(started_ms, ended))
+
+        task = self._tasks.create_task(_awaited(result, action.limits.timeout_ms))
+        self._running[activation] = task
+        task.add_done_callback(partial(self._ended, activation, result, answer))
+        return None
+
+    def _completion(self, started_ms: int, ended: _Ended) -> Completion:
+        ended_ms = self._clock.now_ms()
+        logs: list[str] = []
+        if ended.trace:
+            start = f"{timestamp(ended_ms)} stderr: "
+            logs = [start + line for line in ended.trace]
+        return Completion(ended.outcome, started_ms, ended_ms, logs, text=ended.text)
 
     def _ended(
         self,

@@ -118,7 +118,7 @@ class _Object:
     def fill(self, scope: Scope) -> JSON | Failure:
         filled: dict[str, JSON] = {}
         for key, member in self.members.items():
-            value = member.fill(scope)
+            value = member.value if type(member) is _Literal else member.fill(scope)
             if type(value) is Failure:
                 return value
             filled[key] = value

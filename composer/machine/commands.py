@@ -19,7 +19,7 @@ class Invoke:
     `variables` are those that an inline function sees; an action sees none. `key` is the same in all attempts
     of one step of a saga; without a key every attempt stands for itself. With `later` its success
     says only that the action was accepted: the answer comes by the token of this turn. With `tail` the answer
-    comes with the end of the run's log.
+    comes with the end of the run's log. `whole` asks for a whole transaction; see `transactions.coordinator`.
     """
 
     turn: int
@@ -31,6 +31,7 @@ class Invoke:
     key: str | None = None
     later: bool = False
     tail: bool = False
+    whole: bool = False
 
 
 @frozen

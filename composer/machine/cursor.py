@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..expressions import Scope
 from ..freezing import changed, frozen
 from ..names import activation_id
+from ..values import boxed
 from . import history
 from .frames import Attempts, Deadline, Mask, Uncounted, Variables, quiet
 from .history import NOTHING, Entry
@@ -46,6 +47,8 @@ class Limits:
         events: of a history that numbers them; None for any number.
         signing: the key that signs task tokens, which is as fixed as the limits. Without a key, tokens are not
             signed.
+        one_store: True if the host commits all participants of a transaction together when they are entities of
+            its store; see `transactions.coordinator`.
     """
 
     steps: int = 10_000_000
@@ -56,6 +59,7 @@ class Limits:
     at_once: int | None = None
     events: int | None = 25_000
     signing: bytes = field(default=b"", repr=False)
+    one_store: bool = False
 
 
 UNANSWERED = Invoking()
@@ -201,6 +205,9 @@ class Cursor:
 
     def replace(self, old: Frame, new: Frame) -> None:
         """Puts a frame in place of another."""
+        if self.frames[-1] is old:
+            self.frames = (*self.frames[:-1], new)
+            return
         self.frames = tuple(new if frame is old else frame for frame in self.frames)
 
     def key_of(self, turn: int) -> str | None:
@@ -266,6 +273,9 @@ def step_detail(path: str, command: Invoke) -> dict[str, JSON]:
     detail: dict[str, JSON] = {"path": path, **named, "activation": command.activation}
     if type(command.params) is dict and type(about := command.params.get("transaction")) is dict:
         detail |= {"message": about.get("kind"), "key": command.params.get("key")}
+        if type(shares := command.params.get("participants")) is list:
+            told = [boxed(share) for share in shares]
+            detail["entities"] = [[share.get("action"), share.get("key")] for share in told]
     return detail
 
 

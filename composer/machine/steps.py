@@ -13,7 +13,7 @@ from . import history, instructions
 from .commands import Invoke
 from .cursor import popped, step_detail
 from .frames import Saved
-from .transactions.operations import enlist, message_of
+from .transactions.operations import asks_for_whole, enlist, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,6 +59,10 @@ def _operated(cursor: Cursor, i: instructions.Operate, turn: int) -> Invoke | Fa
 
 
 def _named(cursor: Cursor, _: instructions.InvokeNamed, turn: int) -> Invoke | Failure:
+    activation, key = cursor.activation_of(turn), cursor.key_of(turn)
+    if (frame := asks_for_whole(cursor)) is not None:
+        first = frame.participants[0].actions[0]
+        return Invoke(turn, activation, frame.whole(), action=first, key=key, whole=True)
     wanted = boxed(cursor.value)
     name = _parsed(wanted.get("name"))
     params = wanted.get("params", {})
@@ -67,7 +71,6 @@ def _named(cursor: Cursor, _: instructions.InvokeNamed, turn: int) -> Invoke | F
             EXPRESSION_ERROR,
             "dynamic: the value must be {'type': 'action', 'name': ..., 'params': {...}}",
         )
-    activation, key = cursor.activation_of(turn), cursor.key_of(turn)
     return Invoke(turn, activation, params, action=name, key=key)
 
 

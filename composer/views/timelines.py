@@ -77,8 +77,11 @@ def _line(described: Description, entry: EntryDoc, at_ms: int, took_ms: int | No
 
 def _step(first: EntryDoc) -> str:
     """The label of a step: its action without the namespace, or its function by its place."""
+    if "entities" in first:
+        told = [f"{_local(action)} {key}" for action, key in first["entities"]]
+        return f"{first['message']} {', '.join(told)}"
     if "action" in first:
-        name = str(first["action"]).removeprefix("/").partition("/")[2]
+        name = _local(first["action"])
         return f"{first['message']} {name} {first['key']}" if "message" in first else name
     if "width" in first:
         return f"fork of {first['width']}"
@@ -87,6 +90,11 @@ def _step(first: EntryDoc) -> str:
     if first.get("path") == "":
         return "conductor action"
     return f"λ {first.get('path', '')}".rstrip()
+
+
+def _local(action: str) -> str:
+    """The name of an action without its namespace."""
+    return str(action).removeprefix("/").partition("/")[2]
 
 
 def _cloud(entry: EntryDoc) -> str:

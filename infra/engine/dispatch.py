@@ -178,6 +178,11 @@ class Dispatch:
         A step's message comes once: its token is used up in the commit that changes the entity. What
         another server asks for, or a program that asks again, may come twice, and says so by a token.
         """
+        if active.joint is not None:
+            self.under_way += 1
+            done = partial(self._done, completed, run, fiber, command.turn, active)
+            self._entities.transact(active.joint, run.id, command.key, done)
+            return
         opened, message = active.opened, boxed(command.params)
         twice = run.origin.solo and not message.keys().isdisjoint(REPEATABLE)
         message = {"by": run.id, **message}
@@ -240,5 +245,10 @@ class Dispatch:
         """Stops a step that nobody waits for any more."""
         if active.child is not None:
             self._cancel_child(active)
-        elif (invoker := self._invokers.get(active.kind)) is not None:
-            invoker.cancel(active.opened.id)
+            return
+        joint = active.joint
+        asked = [active.opened] if joint is None else [member.opened for member in joint.members]
+        for opened in asked:
+            kind = active.kind if joint is None else opened.action.invoker_kind(None)
+            if (invoker := self._invokers.get(kind)) is not None:
+                invoker.cancel(opened.id)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from ...actions import Clock, Completion, Conducted, Opened, Write
     from ...composer import JSON, Changes, Entry, Execution, Fiber, Invoke
+    from .joint import Joint
     from .origins import Origin
     from .stored_values import Stored
 
@@ -50,7 +51,8 @@ class ActiveInvocation:
     """An invocation under way: its activation, and the kind of invoker or the execution that runs it.
 
     With `later` its success says only that it was accepted; its token answers it. `ending` is true if
-    it is an execution that is to end at once, without finalizers, if nobody waits for it any more.
+    it is an execution that is to end at once, without finalizers, if nobody waits for it any more. `joint` is
+    set if it is a whole transaction.
     """
 
     opened: Opened
@@ -58,6 +60,7 @@ class ActiveInvocation:
     child: str | None = None
     later: bool = False
     ending: bool = False
+    joint: Joint | None = None
 
     @property
     def answers_later(self) -> bool:

@@ -86,7 +86,7 @@ class EngineSettings:
         pacing: deadlines and pauses.
     """
 
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = field(default_factory=lambda: Limits(one_store=True))
     quotas: Callable[[str], Quotas] = lambda _: Quotas()
     nesting: int = 32
     result_bytes: Mapping[str, int] = field(default_factory=dict)

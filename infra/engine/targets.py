@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,18 @@ from ...actions import (
     found_function,
     merged,
 )
-from ...composer import CONDUCTING, LIMIT_EXCEEDED, Failure, Name, compile, task
+from ...composer import (
+    CONDUCTING,
+    LIMIT_EXCEEDED,
+    Failure,
+    Name,
+    activation_id,
+    boxed,
+    compile,
+    task,
+)
+from ...transactions import whole
+from .joint import Joint, Member
 
 if TYPE_CHECKING:
     from ...actions import Action
@@ -81,9 +93,51 @@ def opened(run: LiveExecution, action: Action, command: Invoke, now_ms: int) -> 
         cause=None if solo else run.id,
         name=f"{action.listed_as.path}.{command.function[:8]}" if command.function else None,
         kind=action.invoker_kind(command.function) if command.function else None,
-        silent=action.entity is not None and not solo and _decides(command.params),
+        silent=command.whole
+        or (action.entity is not None and not solo and _decides(command.params)),
         tail=command.tail,
     )
+
+
+def joint(parts: Parts, run: LiveExecution, command: Invoke, first: Opened) -> Joint | None:
+    """The whole transaction that a step asks for; None if it must be left to the protocol.
+
+    That is so if a participant is not an entity that runs here, or if names that differ mean the same type.
+
+    Args:
+        parts: of the engine.
+        run: the execution that asks.
+        command: of the step.
+        first: the step's activation, which is the first participant's.
+
+    Raises:
+        MessageError: if a field of the message is wrong; the text names it.
+    """
+    asked = whole(boxed(command.params))
+    if asked is None or not _joins(first.action):
+        return None
+    transaction, shares = asked
+    members = [Member(first, str(first.action.name), shares[0])]
+    for share in shares[1:]:
+        opened, type = first, members[0].type
+        if share.action != shares[0].action:
+            action = target(parts, run, replace(command, action=share.action))
+            if isinstance(action, Failure) or not _joins(action):
+                return None
+            opened, type = replace(first, action=action), str(action.name)
+        id = activation_id(run.id, f"{first.id}.{len(members)}", 0)
+        opened = Opened(id, opened.action, first.namespace, first.asked_ms, first.cause)
+        members.append(Member(opened, type, share))
+    places = [(member.type, member.share.key) for member in members]
+    ordered = sorted(set(places))
+    if len(ordered) < len(places) or (shares[0].calls is not None and places != ordered):
+        return None
+    return Joint(transaction, members)
+
+
+def _joins(action: Action) -> bool:
+    """True if entities of this type can take part in a transaction that is performed whole."""
+    return action.entity is not None and not (action.is_unregistered or action.lost_on_crash)
 
 
 def reopened(parts: Parts, run: LiveExecution, ticket: Ticket) -> Opened:

@@ -40,6 +40,13 @@ class Unit:
         """True if nothing has gathered in it."""
         return not (self.effects or matters(self.write))
 
+    def begun_and_ended(self, id: str) -> None:
+        """Takes out the rows of an execution under way that ends in the commit in which it begins."""
+        write = self.write
+        write.executions = [row for row in write.executions if row.id != id]
+        write.fibers = [row for row in write.fibers if row.execution != id]
+        write.dropped = [dropped for dropped in write.dropped if dropped[0] != id]
+
     def tell(self, error: Exception) -> None:
         """Fails the futures of those who wait for it."""
         for future in self.waiting:

@@ -353,6 +353,7 @@ def _engine_settings(settings: Settings, namespaces: Namespaces) -> EngineSettin
             fork_width=settings.fork_width,
             value_bytes=settings.payload_bytes,
             evaluation_steps=settings.evaluation_steps,
+            one_store=True,
         ),
         quotas=namespaces.quotas,
         nesting=settings.nesting,

@@ -17,6 +17,7 @@ from tests.kit.actions.things import (
     node,
     python,
 )
+from xingqiao.actions import PromptInvoker
 from xingqiao.actions.runtimes import Bounds, InlineInvoker, Sandbox, WorkerPool, WorkerSettings
 from xingqiao.composer import Failure, Success
 
@@ -187,6 +188,19 @@ async def test_an_answer_comes_later_and_once(kind, answers):
 
         assert completion.outcome == Success({"n": 1})
     assert answers.all == [completion]
+
+
+@pytest.mark.parametrize("name", ["echo", "fail", "leave", "cancelled"])
+async def test_what_runs_promptly_is_answered_at_once_or_later_and_once(kind, name, answers):
+    async with opened(kind) as invoker:
+        if not isinstance(invoker, PromptInvoker):
+            assert kind in WORKERS
+            return
+        returned = invoker.run(invocation(action(kind, name)), answers)
+        assert answers.all == []
+        if returned is None:
+            await answers.next()
+    assert (returned is None, len(answers.all)) == ((True, 1) if kind == "coroutine" else (False, 0))  # fmt: skip
 
 
 async def test_an_answer_comes_in_the_event_loop(invoker, kind):

@@ -9,6 +9,7 @@ from xingqiao.transactions import (
     MessageError,
     key_of,
     parsed,
+    whole,
 )
 from xingqiao.transactions.protocol import MAX_KEY, MAX_OPERATIONS
 
@@ -52,3 +53,48 @@ def test_a_message_at_its_limits_is_not():
     assert parsed({**FINE, "token": "x" * MAX_KEY, "expected_version": 0})
     assert parsed({"operations": [LOOK] * MAX_OPERATIONS, **of("t", "prepare")})
     assert parsed({"key": "星桥", "operation": "o", "params": None}).call.params == {}
+
+
+SHARE = {"action": "/_/account", "key": "k", "operations": [LOOK]}
+
+
+def whole_of(*participants):
+    return {**of("t", "transact"), "participants": list(participants)}
+
+
+def test_a_whole_transaction_names_its_participants_and_their_calls():
+    transaction, shares = whole(whole_of(SHARE, {"action": "/_/b", "key": "k", "number": 2}))
+
+    assert (transaction.id, transaction.started_ms) == ("t", 5)
+    assert [(one.action, one.key, one.number) for one in shares] == [
+        ("/_/account", "k", 0), ("/_/b", "k", 2),
+    ]  # fmt: skip
+    assert shares[0].calls[0].operation == "look"
+    assert shares[1].calls is None
+
+
+@pytest.mark.parametrize("message", [
+    {}, {**FINE}, {"transaction": 7}, {**of("t", "work", 1), "participants": [SHARE]},
+])  # fmt: skip
+def test_other_messages_are_not_whole_transactions(message):
+    assert whole(message) is None
+
+
+@pytest.mark.parametrize(("message", "why"), [
+    (of("t", "transact"), "'participants' must be a list of at least one"),
+    (whole_of(), "'participants' must be a list of at least one"),
+    (whole_of(7), "'participants' must be objects"),
+    (whole_of({**SHARE, "action": ""}), "'action' must be a string"),
+    (whole_of({**SHARE, "key": 7}), "'key' must be a string"),
+    (whole_of({**SHARE, "operations": []}), "'operations' must be a list of 1"),
+    (whole_of({"action": "a", "key": "k"}), "'number' must be a whole number, 1"),
+    ({**whole_of(SHARE), "transaction": {"kind": "transact"}}, "'transaction.id' must be"),
+])  # fmt: skip
+def test_a_whole_transaction_that_is_malformed_is_refused(message, why):
+    with pytest.raises(MessageError, match=why):
+        whole(message)
+
+
+def test_no_entity_takes_a_whole_transaction_as_a_message():
+    with pytest.raises(MessageError, match=r"'transaction\.kind' must be work"):
+        parsed({"key": "k", **whole_of(SHARE)})

@@ -10,6 +10,10 @@ do its operations and prepare at once. The last one, if it writes and no partici
 (its yes is the commit), so a transfer takes three messages. Other transactions work as they go, and then ask
 all participants to prepare together; a single writer is asked last, and decides. A participant that only
 reads prepares by releasing its locks: by then every lock of the transaction is held.
+
+All of this is for participants that are apart. If all are entities of the coordinator's own store, one message
+asks for the whole transaction: the store's host locks in the same order, performs the operations, and commits
+all participants together with the answer. It does so or it declines; in both cases no participant is in doubt.
 """
 
 from __future__ import annotations
@@ -33,9 +37,18 @@ ABORTED = "TransactionAborted"
 CONFLICT = "TransactionConflict"
 RETRYABLE = frozenset({CONFLICT, "TransactionLost", "TransactionExpired", "Locked"})
 MAX_PARTICIPANTS = 100
+TRANSACT = "transact"  # the kind of message that asks for a whole transaction
+DECLINED = "apart"  # the vote of a host that leaves the transaction to the protocol
 
 Phase: TypeAlias = Literal[
-    "working", "locking", "validating", "preparing", "deciding", "committing", "aborting"
+    "working",
+    "transacting",
+    "locking",
+    "validating",
+    "preparing",
+    "deciding",
+    "committing",
+    "aborting",
 ]
 DECIDED = ("committing", "aborting")
 UNDISTURBED = ("deciding", *DECIDED)  # an interruption must wait until the transaction has ended
@@ -118,9 +131,46 @@ class Coordinating(Part):
         )
         return {**message, "transaction": self._about("work", number)}
 
-    def worked(self, value: JSON) -> Coordinating:
+    def worked(self, value: JSON, *, one_store: bool) -> Coordinating:
         """The transaction after its work, before it commits."""
-        return changed(self, phase="preparing", value=value)
+        made = changed(self, phase="preparing", value=value)
+        return made.together() if one_store else made
+
+    # --- a transaction of one store ----------------------------------------------------------
+
+    def together(self) -> Coordinating:
+        """The transaction, to be performed by the host of its store if all participants are entities.
+
+        One participant alone decides by itself in one message, so nothing need be done together.
+        """
+        if len(self.participants) < 2:  # noqa: PLR2004
+            return self
+        for participant in self.participants:
+            if participant.key is None:
+                return self
+        return changed(self, phase="transacting")
+
+    def whole(self) -> dict[str, JSON]:
+        """The message that asks for the whole transaction; its action is the first participant's."""
+        shares: list[JSON] = [participant.share for participant in self.participants]
+        return {"transaction": self._about(TRANSACT, 0), "participants": shares}
+
+    def _transacted(self, answer: Answer) -> Coordinating:
+        """The transaction after the answer of its host: committed, refused, or declined.
+
+        Any other answer is a vote: a server of an earlier version has asked the first participant for it.
+        """
+        vote, answers = answer.get("vote"), answer.get("participants")
+        if answers is not None:
+            told = zip(self.participants, answers, strict=True)
+            ended = tuple(changed(one, vote=vote, results=results) for one, results in told)
+            return changed(self, phase="committing", participants=ended)
+        if vote == "no":
+            ended = tuple(changed(one, vote="no") for one in self.participants)
+            return changed(self, phase="aborting", participants=ended, reason=_refusal(answer))
+        declared = self.participants[0].calls is not None
+        apart = changed(self, phase="locking" if declared else "preparing")
+        return apart if vote == DECLINED else apart.next()[0].absorbed(answer)
 
     # --- messages ----------------------------------------------------------------------------
 
@@ -196,6 +246,8 @@ class Coordinating(Part):
 
     def _tell(self, kind: str, whom: list[bool]) -> tuple[Coordinating, list[dict[str, JSON]]]:
         told = [at for at, chosen in enumerate(whom) if chosen]
+        if not told:
+            return self, []
         return self._asking(told), [self.message(at, kind) for at in told]
 
     def _asking(self, chosen: list[int]) -> Coordinating:
@@ -239,6 +291,8 @@ class Coordinating(Part):
 
     def absorbed(self, value: Answer) -> Coordinating:
         """The transaction with the answers to its messages: one, or several as a fork has collected them."""
+        if self.phase == "transacting":
+            return self._transacted(value)
         answers = value["value"] if len(self.asked) > 1 else [value]
         made = self
         for at, answer in zip(self.asked, answers, strict=True):
@@ -262,8 +316,7 @@ class Coordinating(Part):
         vote, results = answer.get("vote", ""), answer.get("results") or participant.results
         heard = self._with(at, changed(participant, vote=vote, results=results))
         if vote == "no":
-            why = Failure(CONFLICT if answer.get("retryable") else "", answer.get("reason"))
-            return changed(heard, reason=self.reason or why)
+            return changed(heard, reason=self.reason or _refusal(answer))
         return heard
 
     def _with(self, at: int, participant: Participant) -> Coordinating:
@@ -317,3 +370,7 @@ class Coordinating(Part):
             ):
                 found[call.index] = result
         return {"value": [found[index] for index in sorted(found)]}
+
+
+def _refusal(answer: Answer) -> Failure:
+    return Failure(CONFLICT if answer.get("retryable") else "", answer.get("reason"))

@@ -59,6 +59,12 @@ def asks_entity(cursor: Cursor) -> bool:
     return isinstance(cursor.instructions[cursor.pc - 1], instructions.Operate)
 
 
+def asks_for_whole(cursor: Cursor) -> Coordinating | None:
+    """The transaction of the fiber, if it asks its host for the whole of it now."""
+    frame = cursor.frames[-1] if cursor.frames else None
+    return frame if type(frame) is Coordinating and frame.phase == "transacting" else None
+
+
 def enlist(cursor: Cursor, i: instructions.Operate) -> Failure | None:
     """Adds the operation to its transaction before the message is sent: the entity must learn the decision."""
     frame: Coordinating | None = cursor.innermost(Coordinating)
@@ -112,6 +118,8 @@ def _open(cursor: Cursor, i: instructions.Open) -> Reaction:
         phase="working" if i.calls is None else "locking",
         participants=participants,
     )
+    if i.calls is not None and cursor.limits.one_store:
+        frame = frame.together()
     cursor.push(frame)
     cursor.note(history.TRANSACTION_STARTED, {"transaction": frame.transaction})
     return None
@@ -137,26 +145,27 @@ def _participants(calls: list[Message]) -> tuple[Participant, ...] | Failure:
 
 
 def _entity(action: str, key: str, calls: list[Message]) -> Participant:
-    requests = (
-        {name: call[name] for name in call if name not in ("index", "action", "key")}
-        for call in calls
-    )
-    asked = tuple(
-        Call(call["index"], request) for call, request in zip(calls, requests, strict=True)
-    )
-    return Participant((action,), key, calls=asked, read=all(call.get("read") for call in calls))
+    asked, read = [], True
+    for call in calls:
+        request = call.copy()
+        del request["action"], request["key"]
+        asked.append(Call(request.pop("index"), request))
+        read = read and bool(call.get("read"))
+    return Participant((action,), key, calls=tuple(asked), read=read)
 
 
 def _commit(cursor: Cursor, _: instructions.Commit) -> Reaction:
     frame = cursor.frames[-1]
     assert type(frame) is Coordinating  # noqa: S101  compiled so
-    cursor.replace(frame, frame.worked(cursor.value))
+    cursor.replace(frame, frame.worked(cursor.value, one_store=cursor.limits.one_store))
     return None
 
 
 def _coordinate(cursor: Cursor, i: instructions.Coordinate) -> Reaction:
     frame = cursor.frames[-1]
     assert type(frame) is Coordinating  # noqa: S101  compiled so
+    if frame.phase == "transacting":  # the instruction that invokes makes the message
+        return None
     before = frame.phase
     made, messages = frame.next()
     cursor.replace(frame, made)

@@ -57,6 +57,16 @@ class Participant:
     vote: str = ""
     results: list[JSON] | None = None
 
+    @property
+    def share(self) -> dict[str, JSON]:
+        """An entity's part in a message that asks for the whole transaction."""
+        share: dict[str, JSON] = {"action": self.actions[0], "key": self.key}
+        if self.calls is None:
+            share["number"] = self.count
+        else:
+            share["operations"] = [call.request for call in self.calls]
+        return share
+
     def to_json(self) -> list[JSON]:
         calls: list[JSON] | None
         calls = None if self.calls is None else [call.to_json() for call in self.calls]

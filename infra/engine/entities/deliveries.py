@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec
 
-from ....actions import INTERNAL_ERROR, Completion, Invocation
+from ....actions import INTERNAL_ERROR, Completion, Invocation, PromptInvoker
 from ....composer import Failure
 from ....transactions import Answer, Damage, DeletePrepared, Perform, Prepared, Save
 from .documents import document_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+P = ParamSpec("P")
 ENVELOPE_BYTES = 1 << 14  # of a vote, around the results of its operations
 
 
@@ -51,29 +53,38 @@ class Deliveries:
     ) -> None:
         self._parts, self._tick, self._invokers, self._clock = parts, tick, invokers, parts.clock
         self._doubts, self._timers, self._discard = doubts, timers, discard
+        self._room = parts.settings.limits.value_bytes - ENVELOPE_BYTES
+        self._prompt: dict[str, PromptInvoker | None] = {}  # by kind, once one was asked for
         self._requests: dict[str, tuple[Mailbox, Request]] = {}  # by activation
 
     def begin(self, box: Mailbox, request: Request, invocation: Invocation, done: Done) -> None:
         """Delivers a request, at once or when the entity is loaded."""
-        box.deliveries[request] = Delivery(invocation, done, self._clock.now_ms())
+        now_ms = self._clock.now_ms()
+        delivery = box.deliveries[request] = Delivery(invocation, done, now_ms)
         self._requests[request.id] = box, request
         if box.participant is None:
             box.early.append(request)
         else:
-            self._receive(box, box.participant, request)
+            self._receive(box, box.participant, request, delivery, now_ms)
 
     def begin_early(self, box: Mailbox, participant: Participant) -> None:
         """Delivers the requests that came before the entity was loaded."""
         early, box.early = box.early, []
         for request in early:
-            if request in box.deliveries:
-                self._receive(box, participant, request)
+            if (delivery := box.deliveries.get(request)) is not None:
+                self._receive(box, participant, request, delivery, self._clock.now_ms())
 
-    def _receive(self, box: Mailbox, participant: Participant, request: Request) -> None:
-        participant.room = self._parts.settings.limits.value_bytes - ENVELOPE_BYTES
-        settings = box.deliveries[request].invocation.action.entity
-        participant.settings = settings or participant.settings
-        self.apply(box, partial(participant.receive, request, self._clock.now_ms()))
+    def _receive(
+        self,
+        box: Mailbox,
+        participant: Participant,
+        request: Request,
+        delivery: Delivery,
+        now_ms: int,
+    ) -> None:
+        participant.room = self._room
+        participant.settings = delivery.invocation.action.entity or participant.settings
+        self.apply(box, participant.receive, request, now_ms)
 
     def withdraw(self, activation: str) -> bool:
         """Withdraws a request that needs no answer any more: it has no effect, unless it had one.
@@ -89,12 +100,13 @@ class Deliveries:
         if box.participant is None:
             box.early.remove(request)
         else:
-            self.apply(box, partial(box.participant.cancel, request.id, self._clock.now_ms()))
+            self.apply(box, box.participant.cancel, request.id, self._clock.now_ms())
         return True
 
     def fail(self, box: Mailbox, text: str) -> None:
         """Fails all requests to an entity and discards it: its stored state is right, and is read again."""
         self._discard(box)
+        box.discarded = True
         box.loaded.set()
         now_ms = self._clock.now_ms()
         for request, delivery in list(box.deliveries.items()):
@@ -103,21 +115,33 @@ class Deliveries:
 
     # --- effects -------------------------------------------------------------------------------
 
-    def apply(self, box: Mailbox, change: Callable[[], list[Effect]]) -> None:
-        """Makes a change and carries out its effects. A bug in the change fails only this entity."""
+    def apply(
+        self, box: Mailbox, change: Callable[P, list[Effect]], *args: P.args, **kwargs: P.kwargs
+    ) -> None:
+        """Makes a change and carries out its effects."""
+        self.carry_out(box, self._change(box, change, *args, **kwargs))
+
+    def _change(
+        self, box: Mailbox, change: Callable[P, list[Effect]], *args: P.args, **kwargs: P.kwargs
+    ) -> list[Effect]:
+        """Makes a change. Returns its effects; a bug in the change fails only this entity."""
         try:
-            effects = change()
+            return change(*args, **kwargs)
         except Exception:
             log.exception("entity %s fails because of a bug", box.name.strip())
             self.fail(box, "The entity could not handle the request; the log has the cause.")
-        else:
-            self._carry_out(box, effects)
+            return []
 
-    def _carry_out(self, box: Mailbox, effects: Iterable[Effect]) -> None:
-        for effect in effects:
+    def carry_out(self, box: Mailbox, effects: Iterable[Effect]) -> None:
+        """Carries out the effects of a change, and of what its operations lead to at once."""
+        waiting = deque(effects)
+        while waiting:
+            effect = waiting.popleft()
             match effect:
                 case Perform():
-                    self._perform(box, effect)
+                    completion = self._perform(box, effect)
+                    if completion is not None:
+                        waiting += self._taken(box, effect.request, completion)
                 case Answer():
                     self._answer(box, effect)
                 case Save():
@@ -129,7 +153,8 @@ class Deliveries:
             box.due_ms = due_ms
             self._timers.arm(due_ms, box.name, "")
 
-    def _perform(self, box: Mailbox, effect: Perform) -> None:
+    def _perform(self, box: Mailbox, effect: Perform) -> Completion | None:
+        """Has an operation performed. Returns its completion if it has ended by then."""
         delivery = box.deliveries.get(effect.request)
         assert delivery is not None  # noqa: S101  a withdrawn request performs nothing
         whole = delivery.invocation
@@ -148,21 +173,31 @@ class Deliveries:
             transaction=whole.transaction,
             key=whole.key,
         )
-        invoker = self._invokers.get(whole.action.kind)
+        kind = whole.action.kind
+        invoker = self._invokers.get(kind)
         performed = partial(self._performed, box, effect.request)
         if invoker is None:
             now_ms = self._clock.now_ms()
-            text = f"nothing here runs actions of kind '{whole.action.kind}'"
-            performed(Completion(Failure(INTERNAL_ERROR, text), now_ms, now_ms))
-            return
+            text = f"nothing here runs actions of kind '{kind}'"
+            return Completion(Failure(INTERNAL_ERROR, text), now_ms, now_ms)
+        if kind not in self._prompt:
+            self._prompt[kind] = invoker if isinstance(invoker, PromptInvoker) else None
+        prompt = self._prompt[kind]
+        if prompt is not None:
+            return prompt.run(invocation, performed)
         invoker.invoke(invocation, performed)
+        return None
 
     def _performed(self, box: Mailbox, request: Request, completion: Completion) -> None:
+        """An operation has been performed after a while."""
+        self.carry_out(box, self._taken(box, request, completion))
+
+    def _taken(self, box: Mailbox, request: Request, completion: Completion) -> list[Effect]:
         delivery, participant = box.deliveries.get(request), box.participant
         if delivery is not None:
             delivery.last = completion
         assert participant is not None  # noqa: S101  only a loaded entity performs
-        self.apply(box, partial(participant.performed, completion.outcome, self._clock.now_ms()))
+        return self._change(box, participant.performed, completion.outcome, self._clock.now_ms())
 
     def _answer(self, box: Mailbox, effect: Answer) -> None:
         delivery = box.deliveries.pop(effect.request, None)
@@ -170,7 +205,7 @@ class Deliveries:
         if delivery is None:  # the request is the engine's own, or withdrawn
             self.save(box, effect.writes)
             return
-        documents = self._documents(box, effect.writes)
+        documents = self.documents(box, effect.writes)
         now_ms, last = self._clock.now_ms(), delivery.last
         completion = Completion(
             effect.outcome,
@@ -180,14 +215,11 @@ class Deliveries:
             last.init_ms if last is not None else None,
             documents=documents,
         )
-        self._await_commit(box, documents)
         delivery.done(completion)
 
     def save(self, box: Mailbox, writes: Iterable[EntityWrite]) -> None:
         """Commits writes that belong to no answer."""
-        documents = self._documents(box, writes)
-        self._await_commit(box, documents)
-        self._tick.gathering.write.documents += documents
+        self._tick.gathering.write.documents += self.documents(box, writes)
         self._tick.wake()
 
     def _await_commit(self, box: Mailbox, documents: list[Document]) -> None:
@@ -201,7 +233,11 @@ class Deliveries:
     def _committed(box: Mailbox) -> None:
         box.uncommitted -= 1
 
-    def _documents(self, box: Mailbox, writes: Iterable[EntityWrite]) -> list[Document]:
+    def documents(self, box: Mailbox, writes: Iterable[EntityWrite]) -> list[Document]:
+        """Returns the documents of writes that belong to the next commit.
+
+        The entity stays in memory until they are committed.
+        """
         documents = []
         for write in writes:
             match write:
@@ -212,6 +248,7 @@ class Deliveries:
                 case _:
                     pass
             documents.append(document_of(box.name, write))
+        self._await_commit(box, documents)
         return documents
 
     def _damaged(self, box: Mailbox, effect: Damage) -> None:

@@ -35,6 +35,7 @@ class Mailbox:
     early: list[Request] = field(default_factory=list)  # came before the entity was loaded
     uncommitted: int = 0  # answers and saves whose writes are not committed yet
     due_ms: int = 0  # of the timer that is armed
+    discarded: bool = False  # it has failed, and another mailbox has its name
     loaded: asyncio.Event = field(default_factory=asyncio.Event)  # or found to be unreadable
 
     @property

@@ -31,12 +31,14 @@ from .deliveries import Deliveries
 from .documents import STATE, name_of, read_entity
 from .doubts import Doubts
 from .mailbox import Mailbox
+from .together import Together
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ....actions import Document, Invocation, Invoker
     from ....transactions import Prepared
+    from ..joint import Joint
     from ..shared import Parts
     from ..tick import Tick
     from .doubts import Found
@@ -66,6 +68,8 @@ class Mailboxes:
         self._deliveries = Deliveries(
             parts, tick, invokers, self._doubts, self._timers, self._discard
         )
+
+        self._together = Together(parts, self._mailbox, self._deliveries)
 
     async def load(self) -> None:
         """Loads the votes in doubt; call it before any entity receives a message."""
@@ -101,6 +105,23 @@ class Mailboxes:
         if not once and not isinstance(message, Operate):
             stranger = replace(message.transaction, coordinator=None)  # not one that we can ask
             message = replace(message, transaction=stranger)
+        request = Request(invocation.activation, message, once)
+        self._deliveries.begin(self._mailbox(name), request, invocation, done)
+
+    def transact(self, joint: Joint, by: str, key: str | None, done: Done) -> None:
+        """Performs a whole transaction; see `Together.begin`."""
+        self._together.begin(joint, by, key, done)
+
+    def withdraw(self, activation: str) -> bool:
+        """Withdraws a message, or a whole transaction, that needs no answer any more.
+
+        Returns:
+            False if there is none.
+        """
+        return self._together.withdraw(activation) or self._deliveries.withdraw(activation)
+
+    def _mailbox(self, name: str) -> Mailbox:
+        """Returns the mailbox of an entity, which is loaded if it is not in memory."""
         box = self._boxes.get(name)
         if box is None:
             box = self._boxes[name] = Mailbox(name)
@@ -109,19 +130,14 @@ class Mailboxes:
                 self._tasks.create_task(self._load_all())
         elif box.participant is not None:
             self._boxes.move_to_end(name)
-        request = Request(invocation.activation, message, once)
-        self._deliveries.begin(box, request, invocation, done)
-
-    def withdraw(self, activation: str) -> bool:
-        """Withdraws a message that needs no answer any more. Returns False if there is none."""
-        return self._deliveries.withdraw(activation)
+        return box
 
     def _ring(self, name: str, _: str) -> None:
         """A transaction has held or wanted a lock for too long."""
         box = self._boxes.get(name)
         if box is not None and box.participant is not None:
             box.due_ms = 0
-            self._deliveries.apply(box, partial(box.participant.expire, self._clock.now_ms()))
+            self._deliveries.apply(box, box.participant.expire, self._clock.now_ms())
 
     # --- loading and sweeping ------------------------------------------------------------------
 
@@ -181,16 +197,14 @@ class Mailboxes:
         """Delivers a decision that the coordinator has given when it was asked."""
         box = self._boxes.get(name)
         if box is not None and box.participant is not None:
-            receive = partial(box.participant.receive, request, self._clock.now_ms())
-            self._deliveries.apply(box, receive)
+            self._deliveries.apply(box, box.participant.receive, request, self._clock.now_ms())
         else:
             self._tasks.create_task(self._load_and_decide(name, request))
 
     async def _load_and_decide(self, name: str, request: Request) -> None:
         box = await self._present(name)
         if box.participant is not None:
-            receive = partial(box.participant.receive, request, self._clock.now_ms())
-            self._deliveries.apply(box, receive)
+            self._deliveries.apply(box, box.participant.receive, request, self._clock.now_ms())
         else:  # it cannot be read now
             self._doubts.ask_later(name, request.transaction)
 

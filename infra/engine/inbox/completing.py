@@ -24,6 +24,7 @@ from ..waiters import Ended
 if TYPE_CHECKING:
     from ....composer import Abandon, Changes, Outcome
     from ..core import Core
+    from ..joint import Joint
     from ..live import LiveExecution
     from ..origins import Parent
     from .beginning import Work
@@ -48,10 +49,8 @@ class Completing:
         if opened.action.entity is None:
             completion = self._checked(run, fiber, turn, opened, completion)
         self._counters.steps_failed += isinstance(completion.outcome, Failure)
-        if run.recorded and not opened.silent:
-            run.activation(opened, completion, self._tick.gathering.write)
-        run.steps_ms += completion.ended_ms - completion.started_ms
-        run.memory_mb = max(run.memory_mb, opened.action.limits.memory_mb)
+        if not opened.silent:
+            self._record(run, opened, completion)
         event = event_of(turn, completion)
         if opened.tail and isinstance(event, Completed):
             event = replace(event, log=log_of(opened, completion))
@@ -61,6 +60,17 @@ class Completing:
             elif may_have_run(event):
                 run.doubt(self._tick.gathering.write)
         return run.execution.deliver(fiber, event, run.now_ms(self._clock))
+
+    def participants(self, run: LiveExecution, joint: Joint) -> None:
+        """Closes the activations of those who have worked in a whole transaction."""
+        for opened, completion in joint.ended:
+            self._record(run, opened, completion)
+
+    def _record(self, run: LiveExecution, opened: Opened, completion: Completion) -> None:
+        if run.recorded:
+            run.activation(opened, completion, self._tick.gathering.write)
+        run.steps_ms += completion.ended_ms - completion.started_ms
+        run.memory_mb = max(run.memory_mb, opened.action.limits.memory_mb)
 
     def _checked(
         self, run: LiveExecution, fiber: str, turn: int, opened: Opened, completion: Completion
@@ -126,6 +136,8 @@ class Completing:
         if origin.solo:
             self._tick.gathering.write.forgotten.append(run.id)
         else:
+            if self._tick.gathering.begun[:1] == [run]:
+                self._tick.gathering.begun_and_ended(run.id)
             self._close(run, completion)
             self._tick.gathering.write.executions.append(run.row(status, now_ms))
         self._tick.gathering.effects.append(partial(self._gone, run.id, Ended(outcome)))

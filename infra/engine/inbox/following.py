@@ -121,6 +121,8 @@ class Following:
             self._hold(run, fiber, command)
             return []
         action = target(self._parts, run, command)
+        if command.whole:
+            return self._steps.transact(run, fiber, command, action)
         nested = (
             command.action is not None and isinstance(action, Action) and action.program is not None
         )

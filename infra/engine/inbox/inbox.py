@@ -110,6 +110,8 @@ class Inbox:
             return
         del run.invocations[fiber, turn]
         self._tick.gathering.write.documents += completion.documents
+        if active.joint is not None:
+            self._following.completing.participants(run, active.joint)
         if active.answers_later and isinstance(completion.outcome, Success):
             ticket = ticket_for(run, active, completion)
             self.deliver(run, fiber, Accepted(turn, ticket.to_json()))

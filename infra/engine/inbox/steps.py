@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ....composer import Failed, Failure
+from ....composer import Completed, Failed, Failure
+from ....transactions import APART, MALFORMED, MessageError, refusal
 from ..live import ActiveInvocation
 from ..origins import Parent
 from ..outcomes import in_doubt
-from ..targets import counted, opened
+from ..targets import counted, joint, opened
 
 if TYPE_CHECKING:
     from ....actions import Action
@@ -34,7 +35,7 @@ class Steps:
     def __init__(self, core: Core, starts: Starts, calls: EntityCalls, completed: Receiver) -> None:
         self._tick, self._bounds, self._starter = core.tick, core.bounds, core.starter
         self._clock, self._counters = core.parts.clock, core.parts.counters
-        self._functions = core.functions
+        self._parts, self._functions = core.parts, core.functions
         self._starts, self._calls, self._completed = starts, calls, completed
 
     def invoke(
@@ -59,6 +60,27 @@ class Steps:
             self._calls.add(start)
         else:
             self._tick.gathering.effects.append(start)
+        return []
+
+    def transact(
+        self, run: LiveExecution, fiber: str, command: Invoke, action: Action | Failure
+    ) -> list[Work]:
+        """Begins a whole transaction, or leaves it to the protocol if it is not one of this store."""
+        if isinstance(action, Failure):
+            return [self._failed(run, fiber, command, action)]
+        step = opened(run, action, command, self._clock.now_ms())
+        try:
+            asked = joint(self._parts, run, command, step)
+        except MessageError as error:
+            return [self._failed(run, fiber, command, refusal(MALFORMED, str(error)))]
+        if asked is None:
+            apart = Completed(command.turn, {"vote": APART})
+            return [(run, run.execution.deliver(fiber, apart, run.now_ms(self._clock)))]
+        self._counters.steps += 1
+        kind = action.invoker_kind(None)
+        active = run.invocations[fiber, command.turn] = ActiveInvocation(step, kind, joint=asked)
+        start = partial(self._starter.start, run, fiber, active, command, self._completed)
+        self._calls.add(start)
         return []
 
     def nest(self, run: LiveExecution, fiber: str, command: Invoke, action: Action) -> list[Work]:

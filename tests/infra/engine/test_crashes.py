@@ -6,11 +6,12 @@ import asyncio
 
 import pytest
 
-from tests.kit.engine.engines import HELD, DyingStore, begun
+from tests.kit.engine.engines import HELD, DyingStore, Hands, PromptHands, begun
 from tests.kit.engine.infra_clock import FastClock
 from xingqiao import composer
 from xingqiao.actions import ActivationRow, Query
 from xingqiao.composer import Failure, path, var
+from xingqiao.infra.engine import EngineSettings
 from xingqiao.infra.stores import MemoryStore, SqliteStore
 
 PLAN = ("a", "inner", "fails", "nobody", "b")  # what the conductor action names, one by one
@@ -152,11 +153,38 @@ async def until_dead_or_done(world, store, invoked):
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", COMPOSITIONS)
 async def test_whatever_commit_it_dies_at(name, when):
+    await dies_at_each_commit(name, when)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", [name for name in COMPOSITIONS if "transfer" in name])
+async def test_whatever_commit_of_the_protocol_it_dies_at(name, when):
+    """Participants may be elsewhere; here an engine is told that its own are."""
+    await dies_at_each_commit(name, when, EngineSettings(limits=composer.Limits()))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", ["entity", "transfer", "refused transfer", "saga", "flags"])
+async def test_whatever_commit_it_dies_at_when_code_answers_at_once(name, when):
+    """Then an execution may begin and end in one commit."""
+    await dies_at_each_commit(name, when, hands=PromptHands)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", [name for name in COMPOSITIONS if "transfer" in name])
+async def test_an_engine_takes_up_what_one_of_an_earlier_version_has_begun(name, when):
+    """The earlier one has spoken the protocol, and dies at any commit; this one performs whole transactions."""
+    await dies_at_each_commit(
+        name, when, EngineSettings(limits=composer.Limits()), EngineSettings()
+    )
+
+
+async def dies_at_each_commit(name, when, settings=None, later=None, hands=Hands):
     part, expected, at = COMPOSITIONS[name], await calm(COMPOSITIONS[name]), 0
     while True:
         kept = MemoryStore()
         store = DyingStore(kept, at, when)
-        world = await begun(store, ANSWERS, clock=FastClock())
+        world = await begun(store, ANSWERS, clock=FastClock(), settings=settings, hands=hands)
         await deploy(world, part)
         store.armed = True
         invoked = asyncio.ensure_future(world.start("main", {"items": [1, 2, 3]}))
@@ -168,7 +196,9 @@ async def test_whatever_commit_it_dies_at(name, when):
             row.id for row in await kept.find(ActivationRow, Query(namespace="guest", limit=99))
         }
 
-        again = await begun(kept, ANSWERS, clock=FastClock())
+        again = await begun(
+            kept, ANSWERS, clock=FastClock(), settings=later or settings, hands=hands
+        )
         found = [row.id for row in await again.executions() if row.name == "main"]
         assert found or not accepted, "what was accepted is lost"
         if accepted or len(found) == 1:

@@ -82,6 +82,18 @@ class Hands:
         return [invocation.action.name.name for invocation in self.invoked]
 
 
+class PromptHands(Hands):
+    """A `PromptInvoker`: what is not held is answered in the turn that asks for it."""
+
+    def run(self, invocation, done):
+        self.invoked.append(invocation)
+        answer = self._answer(invocation)
+        if answer is HELD:
+            self.done[invocation.activation] = done
+            return None
+        return self._completion(answer)
+
+
 class DyingStore:
     """A store whose process dies at a commit, counted from when it is armed: before it, or after it."""
 
@@ -187,11 +199,13 @@ class World:
         return await self.store.find(ActivationRow, Query(namespace=GUEST, limit=1000))
 
 
-async def begun(store=None, answers=None, *, clock=None, settings=None, others=(), paused=False):
+async def begun(
+    store=None, answers=None, *, clock=None, settings=None, others=(), paused=False, hands=Hands
+):
     """A world that is killed, not left. `others` make more invokers, given the engine."""
     clock = clock or StandingClock()
     store = store if store is not None else MemoryStore()
-    world = World(store, Hands(clock, answers), clock, settings, others, paused)
+    world = World(store, hands(clock, answers), clock, settings, others, paused)
     await world.engine.__aenter__()
     return world
 
