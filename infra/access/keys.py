@@ -18,6 +18,7 @@ import orjson
 from ...actions import ConflictError, Document, InvalidError, NotFoundError, UnavailableError, Write
 from .minting import is_minted
 from .namespaces import hash_of, new_credentials
+from .proofs import Proofs
 from .roles import Identity, Role
 
 if TYPE_CHECKING:
@@ -81,8 +82,7 @@ class Keys:
         self._keys: dict[str, AccessKey] = {}  # by place
         self._by_id: dict[str, tuple[Identity, Secret]] = {}
         self._owners: dict[str, Identity] = {}  # identities of namespaces' own keys, made once
-        self._proofs: dict[tuple[str, str], Identity] = {}  # by id and secret: see `identify`
-        self._proofs_of = 0  # the state of the namespaces that the proofs hold for
+        self._proofs = Proofs()
         self._used: dict[str, int] = {}  # by place
         self._stored_use: dict[str, int] = {}
         self._due: set[str] = set()  # places whose last use must be stored
@@ -103,12 +103,9 @@ class Keys:
     def identify(self, id: str, key: str) -> Identity | None:
         """The key with this id and secret; None if they match no valid key.
 
-        A proof is kept until any key or namespace changes, unless it expires by itself. Failures are not kept.
-        The look-up tells nothing by its time: it compares secrets only where their seeded hashes are equal.
+        A proof is kept until any key or namespace changes, unless it expires by itself.
         """
-        if self._proofs_of != self._namespaces.changes:
-            self._forget_proofs()
-        proved = self._proofs.get((id, key))
+        proved = self._proofs.find(id, key, self._namespaces.changes)
         return self._proved(id, key) if proved is None else self._noted(proved)
 
     def _proved(self, id: str, key: str) -> Identity | None:
@@ -118,7 +115,7 @@ class Keys:
             if self._is_valid(secret):
                 if hmac.compare_digest(hash_of(key), secret.key_hash):
                     if secret.until_ms is None:
-                        self._proofs[id, key] = identity
+                        self._proofs.add(id, key, identity)
                     return self._noted(identity)
                 if identity.key == OWN and self._namespaces.minter.proves(id, secret.key_hash, key):
                     return _action(identity.namespace, id)
@@ -127,7 +124,8 @@ class Keys:
             return None
         if is_minted(key):
             return _action(namespace, id)
-        identity = self._proofs[id, key] = self._owner(namespace, id)
+        identity = self._owner(namespace, id)
+        self._proofs.add(id, key, identity)
         return self._noted(identity)
 
     def signer(self, id: str, session: str | None = None) -> tuple[Identity, str | None] | None:
@@ -330,7 +328,7 @@ class Keys:
         self._take(key)
 
     def _take(self, key: AccessKey) -> None:
-        self._forget_proofs()
+        self._proofs.forget()
         self._forget_ids(key.place)
         self._keys[key.place] = key
         for secret in (key.current, key.previous):
@@ -339,16 +337,12 @@ class Keys:
                 self._by_id[secret.id] = identity, secret
 
     def _drop(self, place: str) -> None:
-        self._forget_proofs()
+        self._proofs.forget()
         self._forget_ids(place)
         self._keys.pop(place, None)
         self._used.pop(place, None)
         self._stored_use.pop(place, None)
         self._due.discard(place)
-
-    def _forget_proofs(self) -> None:
-        self._proofs.clear()
-        self._proofs_of = self._namespaces.changes
 
     def _forget_ids(self, place: str) -> None:
         before = self._keys.get(place)

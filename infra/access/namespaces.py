@@ -102,7 +102,9 @@ class Namespaces:
         self._by_name: dict[str, Namespace] = {}
         self._quotas: dict[str, Quotas] = {}
         self._alone = ""
-        self.changes = 0  # grows with each change of a namespace: what was proved before may not hold
+        self.changes = (
+            0  # grows with each change of a namespace: what was proved before may not hold
+        )
 
     async def load(self, alone: str = "") -> None:
         """Reads the namespaces from the store.

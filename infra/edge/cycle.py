@@ -43,9 +43,7 @@ class Cycle(RequestResponseCycle):
         kind = message["type"]
         if kind == "http.response.start" and not self.response_started:
             self._begin(message["status"], message.get("headers", ()))
-        elif (
-            kind == "http.response.body" and self.response_started and not self.response_complete
-        ):
+        elif kind == "http.response.body" and self.response_started and not self.response_complete:
             self._continue(message.get("body", b""), more=message.get("more_body", False))
         else:
             raise RuntimeError(f"the response cannot go on with the message {kind!r}")

@@ -43,7 +43,11 @@ if TYPE_CHECKING:
     _Header: TypeAlias = tuple[bytes, bytes]
 
 TRANSACTION_LENGTH = 32
-EXPECTED = (RefusedError, InvalidNameError, HTTPException)  # other errors are mistakes of the server
+EXPECTED = (
+    RefusedError,
+    InvalidNameError,
+    HTTPException,
+)  # other errors are mistakes of the server
 PAUSED = (
     "The server is paused: it answers what only reads, ends executions (cancel with terminate), and starts "
     "nothing until the operator resumes it (xingqiao service resume)."

@@ -15,9 +15,6 @@ Body: TypeAlias = "dict[str, Any]"
 """The body of a response, made by the engine or by a definition's `to_json`."""
 
 
-_TYPE = (b"content-type", b"application/json")
-
-
 class Json(Response):
     """A JSON response."""
 
@@ -32,7 +29,10 @@ class Json(Response):
         """
         self.status_code, self.background = status_code, None
         self.body = orjson.dumps(content)
-        self.raw_headers = [(b"content-length", b"%d" % len(self.body)), _TYPE]
+        self.raw_headers = [
+            (b"content-length", b"%d" % len(self.body)),
+            (b"content-type", self.media_type.encode()),
+        ]
         if headers:
             self.raw_headers[:0] = [
                 (name.lower().encode("latin-1"), value.encode("latin-1"))
