@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +35,13 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from ..access import Permission
-    from ..edge import Bodies
     from .api import Api
+    from .request_ids import RequestIds
     from .wings import Endpoint, Wing
 
     _Header: TypeAlias = tuple[bytes, bytes]
 
-TRANSACTION_LENGTH = 32
+GIVEN_LENGTH = 128  # bytes of an id that a client may give its request
 EXPECTED = (
     RefusedError,
     InvalidNameError,
@@ -99,7 +98,7 @@ def create_app(
         _frequent = {*FREQUENT, *chain.from_iterable(wing.frequent for wing in wings)}
     direct = Direct(routes, _frequent, EXPECTED, refusal)
     asked = (WEB, *chain.from_iterable(wing.asked for wing in wings))
-    return _Common(app, direct, api.bodies, asked)
+    return _Common(app, direct, api, asked)
 
 
 def _refusal(wings: Sequence[Wing]) -> Callable[[Request, Exception], Response]:
@@ -168,18 +167,16 @@ class _Common:
     `asked` are the beginnings of paths whose endpoints answer OPTIONS requests themselves.
     """
 
-    def __init__(
-        self, app: ASGIApp, direct: Direct, bodies: Bodies, asked: tuple[str, ...]
-    ) -> None:
-        self._app, self._direct, self._bodies = app, direct, bodies
+    def __init__(self, app: ASGIApp, direct: Direct, api: Api, asked: tuple[str, ...]) -> None:
+        self._app, self._direct, self._api = app, direct, api
         self._asked = asked
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        scope["transaction"] = _transaction(scope)
-        scope["bodies"] = self._bodies
+        scope["transaction"] = _transaction(scope, self._api.ids)
+        scope["bodies"] = self._api.bodies
         scope["cors"] = _CORS  # an endpoint may replace it
         endpoint = self._direct.find(scope)
         if endpoint is not None:
@@ -212,8 +209,8 @@ def _with_common(headers: Iterable[_Header], scope: Scope) -> list[_Header]:
     return [*headers, *common]
 
 
-def _transaction(scope: Scope) -> str:
+def _transaction(scope: Scope, ids: RequestIds) -> str:
     for name, value in scope["headers"]:
-        if name == b"x-request-id" and 0 < len(value) <= 4 * TRANSACTION_LENGTH:
+        if name == b"x-request-id" and 0 < len(value) <= GIVEN_LENGTH:
             return str(value, "latin-1")
-    return os.urandom(TRANSACTION_LENGTH // 2).hex()
+    return ids.new()

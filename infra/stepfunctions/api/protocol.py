@@ -6,7 +6,6 @@ served alike.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -64,19 +63,12 @@ Operations: TypeAlias = "Mapping[str, Handler]"
 
 async def answer(operations: Operations, request: Request, api: StepFunctionsApi) -> Response:
     """Answers a request with the result of its operation, or with an error."""
-    id = _request_id()
+    id = api.ids.uuid()
     try:
         answered = await _answered(operations, request, api, id)
     except AwsError as error:
         return _written(id, {"__type": error.type, "message": error.message}, error.status)
     return _written(id, answered, 200)
-
-
-def _request_id() -> str:
-    """A random UUID, of version 4."""
-    digits = os.urandom(16).hex()
-    variant = "89ab"[int(digits[16], 16) & 3]
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 async def _answered(

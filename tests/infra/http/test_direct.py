@@ -100,9 +100,7 @@ async def furnish(world):
     assert (await world.client.put("/packages/mine", json=bound)).status_code == 200
     aws = Aws(world)
     for name, type in (("m", "STANDARD"), ("quick", "EXPRESS")):
-        await aws(
-            "CreateStateMachine", name=name, definition=DEFINITION, roleArn=ROLE, type=type
-        )
+        await aws("CreateStateMachine", name=name, definition=DEFINITION, roleArn=ROLE, type=type)
 
 
 async def stop(world):
@@ -241,7 +239,7 @@ CASES: dict[str, Any] = {
     "in a package": [call("tools/echo" + WAIT)],
     "in a bound package": [call("mine/echo" + WAIT)],
     "too many parts": [call("a/b/c"), call("tools/echo/"), call("/echo"), call("")],
-    "no name": [call(" ".encode().hex()), call("%20"), call("e%0Acho"), call("echo%0A"), call("a" * 300)],
+    "no name": [call(b" ".hex()), call("%20"), call("e%0Acho"), call("echo%0A"), call("a" * 300)],
     "percent-encoded": [call("%65cho" + WAIT), call("tools%2Fecho" + WAIT), call("%C3%A4"), call("%ff")],
     "dots in its path": [request("/api/v1/namespaces/_/actions/../actions/echo", b"{}")],
     "a slash behind it": [call("echo/"), request(f"{HOME}/actions/", b"{}"), request(f"{HOME}/actions", b"{}")],
@@ -349,7 +347,7 @@ async def answered(line, pieces):
         await anyio.lowlevel.checkpoint()
         cycle = line.protocol.cycle
         idle = idle + 1 if cycle is not None and cycle.response_complete else 0
-        if idle > 20 or line.wire.closed:  # noqa: PLR2004  turns in which a pipelined request begins
+        if idle > 20 or line.wire.closed:
             break
     return line.wire.sent[before:]
 
@@ -371,7 +369,11 @@ async def observe(case, frequent, **options):
             {name: value for name, value in orjson.loads(d.body).items() if name not in ("request", "key_id")}
             async for d in world.store.documents("audit")
         ]  # fmt: skip
-        seen.counts = (dict(world.api.auth.failures.counts), world.api.bodies, world.api.audit.unkept)
+        seen.counts = (
+            dict(world.api.auth.failures.counts),
+            world.api.bodies,
+            world.api.audit.unkept,
+        )
     return seen
 
 
