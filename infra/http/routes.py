@@ -133,5 +133,7 @@ ROUTES: list[Route] = [
 
 FREQUENT = (  # answered without the router: see `direct`
     f"POST {_ACTION}",
+    f"POST {NAMESPACED}/triggers/{{name}}",
+    f"GET {_ACTIVATION}",
     f"POST {API}/completions/{{token}}",
 )
