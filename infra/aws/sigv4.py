@@ -30,6 +30,9 @@ FORMAT = "%Y%m%dT%H%M%SZ"
 DAY = 8  # digits of the format's day
 KEYS = 256  # cached signing keys: one for each day, region, service and key; and cached credentials
 INSTANTS = 64  # cached instants: requests of the same second share one
+CACHED = (
+    256  # characters of what a cache holds at most: clients choose it before they prove anything
+)
 SCOPE = 5  # elements of a credential: key id, date, region, service, terminator
 
 _INSTANT = re.compile(r"[0-9]{8}T[0-9]{6}Z")
@@ -75,7 +78,8 @@ class SignatureCheck:
         scope = self.claim.scope
         canonical = _canonical(request, self.claim, content_hash)
         text = f"{ALGORITHM}\n{self.claim.stamp}\n{scope}\n{canonical}"
-        key = _signing_key(self.key, scope)
+        derive = _signing_key if len(scope) <= CACHED else _signing_key.__wrapped__
+        key = derive(self.key, scope)
         expected = hmac.digest(key, text.encode(), "sha256").hex()
         if not hmac.compare_digest(expected.encode(), self.claim.signature.encode()):
             raise _invalid(
@@ -156,7 +160,9 @@ def _claim(request: Request) -> Claim:
         )
     if missing or dated is None:
         raise _incomplete(" ".join(missing))
-    key_id, date, region, service = _credential(parameters["Credential"])
+    credential = parameters["Credential"]
+    read = _credential if len(credential) <= CACHED else _credential.__wrapped__
+    key_id, date, region, service = read(credential)
     instant, stamp = dated
     if date != stamp[:DAY]:
         raise _invalid(
@@ -197,7 +203,7 @@ def _dated(request: Request) -> tuple[datetime, str] | None:
     if text is None:
         return None
     try:
-        return _instant(text)
+        return _instant(text) if len(text) <= CACHED else _instant.__wrapped__(text)
     except (ValueError, OverflowError):
         raise _incomplete(
             "Date must be in ISO-8601 'basic format'. Got what is none. "

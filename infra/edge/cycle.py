@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 JOINED_BYTES = 64 << 10  # a longer piece of a body is not copied behind the head
 BODILESS = (204, 304)  # statuses of responses that have no body
 _FRAMING = {b"connection", b"content-length", b"transfer-encoding"}
-_KNOWN = 256  # names of headers whose form is remembered
+_KNOWN, _KNOWN_BYTES = 256, 64  # names of headers whose form is remembered, and their longest
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _BARRED = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # in a value: it could begin another header
 
@@ -52,7 +52,7 @@ class Cycle(RequestResponseCycle):
         self.response_started, self.waiting_for_100_continue = True, False
         lines, values = [STATUS_LINE[status]], []
         for name, value in (*self.default_headers, *headers):
-            lowered, begin = _named(name)
+            lowered, begin = (_named if len(name) <= _KNOWN_BYTES else _checked)(name)
             lines += (begin, value, b"\r\n")
             values.append(value)
             if lowered in _FRAMING:
@@ -110,8 +110,7 @@ class Cycle(RequestResponseCycle):
             self.transport.write(head + body)
 
 
-@lru_cache(_KNOWN)
-def _named(name: bytes) -> tuple[bytes, bytes]:
+def _checked(name: bytes) -> tuple[bytes, bytes]:
     """The name of a header in lower case, and the beginning of its line.
 
     Raises:
@@ -120,3 +119,6 @@ def _named(name: bytes) -> tuple[bytes, bytes]:
     if not _NAME.fullmatch(name):
         raise RuntimeError(f"a header of the response has the malformed name {name!r:.100}")
     return name.lower(), name.lower() + b": "
+
+
+_named = lru_cache(_KNOWN)(_checked)

@@ -138,6 +138,7 @@ async def test_the_end_of_the_connection_is_told_once(headers, request_bytes, to
     [
         (b"a b", b"c"), (b"a:", b"c"), (b"", b"c"), (b"a\r\n", b"c"), (b"\xc3\xa4", b"c"),
         (b"a", b"c\r\nd: e"), (b"a", b"c\nd"), (b"a", b"c\x00"), (b"a", b"\x7f"),
+        (b"a" * 100 + b" ", b"c"),
     ],
 )  # fmt: skip
 async def test_a_malformed_header_is_not_sent(header, caplog):
@@ -146,6 +147,13 @@ async def test_a_malformed_header_is_not_sent(header, caplog):
     assert writes == []
     assert line.wire.closed
     assert "of the response" in str(caplog.records[0].exc_info[1])
+
+
+@pytest.mark.parametrize("size", [64, 65, 1000])
+async def test_a_name_may_be_long(size):
+    writes, _ = await written(start(length(0), (b"A" * size, b"b")), body())
+
+    assert b"\r\n" + b"a" * size + b": b\r\n" in writes[0]
 
 
 async def test_a_tab_and_other_alphabets_may_be_in_a_value():
