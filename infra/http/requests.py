@@ -205,19 +205,20 @@ async def content(request: Request, limit: int, hashed: Hash | None = None) -> b
     proved, taken, chunks, more = "proved" in request.scope, 0, bytearray(), True
     declared = request.headers.get("content-length", "")
     if _DIGITS.fullmatch(declared):
-        if int(declared) > limit:
+        size = int(declared)
+        if size > limit:
             raise TooLargeError(f"Request larger than allowed: {declared} > {limit} bytes.")
-        bodies.check(int(declared), proved=proved)
+        bodies.check(size, proved=proved)
     try:
         while more:  # not by `request.stream()`, which costs as much as all the rest
             message = await request.receive()
             if message["type"] == "http.disconnect":
                 raise InvalidError("The request ended before its content did.")
             chunk, more = message.get("body", b""), message.get("more_body", False)
-            if len(chunks) + len(chunk) > limit:
-                size = len(chunks) + len(chunk)
+            size = len(chunks) + len(chunk)
+            if size > limit:
                 raise TooLargeError(f"Request larger than allowed: {size} > {limit} bytes.")
-            taken = bodies.take(taken, len(chunks) + len(chunk), proved=proved)
+            taken = bodies.take(taken, size, proved=proved)
             chunks += chunk
             if hashed is not None:
                 hashed.update(chunk)
