@@ -135,5 +135,6 @@ FREQUENT = (  # answered without the router: see `direct`
     f"POST {_ACTION}",
     f"POST {NAMESPACED}/triggers/{{name}}",
     f"GET {_ACTIVATION}",
+    *(f"{method} {path}" for method, path, _ in _ENTITIES if method == "POST"),
     f"POST {API}/completions/{{token}}",
 )

@@ -199,6 +199,24 @@ async def fired(world):
     yield request(f"{HOME}/triggers/t", method="GET")
 
 
+async def entities(world):
+    """Calls of entities and signals, in a package and without, with keys in odd forms."""
+    await world.put("account", "account", annotations=[{"key": "entity", "value": True}])
+    await world.put("tools/account", "account", annotations=[{"key": "entity", "value": True}])
+    add, paths = b'{"operation": "add"}', ("account/keys/", "tools/account/keys/", "none/keys/")
+    for path in paths:
+        for key in ("k", "a/b", "keys/k", "%2F", "%20", "", "a%0A"):
+            yield request(f"{HOME}/entities/{path}{key}", add)
+    for query in ("signal=true", "signal=2", "timeout=0", "after=1"):
+        yield request(f"{HOME}/entities/account/keys/k?{query}", add)
+    for wrong in (b"{}", b"[]", b'{"operation": "no"}', b'{"operation": "add", "more": 1}'):
+        yield request(f"{HOME}/entities/account/keys/k", wrong)
+    yield request(f"{HOME}/entities/account/keys/k", add, auth=None)
+    yield request(f"{HOME}/entities/account/keys", add)
+    yield request(f"{HOME}/entities/account/keys/k", method="GET")
+    yield request(f"{HOME}/entities/account/keys/k", method="DELETE")
+
+
 async def described(world):
     """An execution that is started, described and stopped; the last is audited."""
     arn = (await Aws(world)("StartExecution", stateMachineArn=M, name="one"))["executionArn"]
@@ -316,6 +334,7 @@ CASES: dict[str, Any] = {
     "completions": completed,
     "activations": looked_up,
     "triggers": fired,
+    "entities": entities,
     "started": operation("StartExecution", stateMachineArn=M, input='{"n": 1}'),
     "started by its name": operation("StartExecution", stateMachineArn=M, name="one"),
     "started with a bad input": operation("StartExecution", stateMachineArn=M, input="{"),
