@@ -18,6 +18,7 @@ import orjson
 from ...actions import ConflictError, Document, InvalidError, NotFoundError, UnavailableError, Write
 from .minting import is_minted
 from .namespaces import hash_of, new_credentials
+from .proofs import Proofs
 from .roles import Identity, Role
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class Keys:
         self._keys: dict[str, AccessKey] = {}  # by place
         self._by_id: dict[str, tuple[Identity, Secret]] = {}
         self._owners: dict[str, Identity] = {}  # identities of namespaces' own keys, made once
+        self._proofs = Proofs()
         self._used: dict[str, int] = {}  # by place
         self._stored_use: dict[str, int] = {}
         self._due: set[str] = set()  # places whose last use must be stored
@@ -99,12 +101,21 @@ class Keys:
     # --- authentication ----------------------------------------------------------------------
 
     def identify(self, id: str, key: str) -> Identity | None:
-        """The key with this id and secret; None if they match no valid key."""
+        """The key with this id and secret; None if they match no valid key.
+
+        A proof is kept until any key or namespace changes, unless it expires by itself.
+        """
+        proved = self._proofs.find(id, key, self._namespaces.changes)
+        return self._proved(id, key) if proved is None else self._noted(proved)
+
+    def _proved(self, id: str, key: str) -> Identity | None:
         found = self._by_id.get(id)
         if found is not None:
             identity, secret = found
             if self._is_valid(secret):
                 if hmac.compare_digest(hash_of(key), secret.key_hash):
+                    if secret.until_ms is None:
+                        self._proofs.add(id, key, identity)
                     return self._noted(identity)
                 if identity.key == OWN and self._namespaces.minter.proves(id, secret.key_hash, key):
                     return _action(identity.namespace, id)
@@ -113,7 +124,9 @@ class Keys:
             return None
         if is_minted(key):
             return _action(namespace, id)
-        return self._noted(self._owner(namespace, id))
+        identity = self._owner(namespace, id)
+        self._proofs.add(id, key, identity)
+        return self._noted(identity)
 
     def signer(self, id: str, session: str | None = None) -> tuple[Identity, str | None] | None:
         """The key that signs with this id, and its secret (None if only the hash is stored).
@@ -315,6 +328,7 @@ class Keys:
         self._take(key)
 
     def _take(self, key: AccessKey) -> None:
+        self._proofs.forget()
         self._forget_ids(key.place)
         self._keys[key.place] = key
         for secret in (key.current, key.previous):
@@ -323,6 +337,7 @@ class Keys:
                 self._by_id[secret.id] = identity, secret
 
     def _drop(self, place: str) -> None:
+        self._proofs.forget()
         self._forget_ids(place)
         self._keys.pop(place, None)
         self._used.pop(place, None)

@@ -102,6 +102,9 @@ class Namespaces:
         self._by_name: dict[str, Namespace] = {}
         self._quotas: dict[str, Quotas] = {}
         self._alone = ""
+        self.changes = (
+            0  # grows with each change of a namespace: what was proved before may not hold
+        )
 
     async def load(self, alone: str = "") -> None:
         """Reads the namespaces from the store.
@@ -124,6 +127,7 @@ class Namespaces:
             )
 
     def _take(self, namespace: Namespace) -> None:
+        self.changes += 1
         before = self._by_name.get(namespace.name)
         if before is not None and before.uuid != namespace.uuid:
             del self._by_uuid[before.uuid]

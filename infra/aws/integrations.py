@@ -349,4 +349,7 @@ def came_with(headers: Mapping[str, str], status: int, request: str) -> dict[str
 
 def json_text(value: JSON) -> str:
     """Compact JSON, as causes and members that are JSON text have it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _COMPACT.encode(value)
+
+
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))

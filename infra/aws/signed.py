@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ from .errors import AwsError
 from .sigv4 import key_id_of, signature_check
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from starlette.requests import Request
 
     from ..access import Identity
@@ -26,8 +29,7 @@ async def signed_content(
         AwsError: the request is not signed, or its signature is wrong.
         RefusedError: the content cannot be read.
     """
-    from ..http import IDENTITY, content  # noqa: PLC0415  an embedding program loads no HTTP server
-
+    scope_key, content = _reading()
     hashed = sha256()
     try:
         signed = signature_check(request, api.keys, service, api.engine.now_ms)
@@ -36,6 +38,14 @@ async def signed_content(
     except AwsError:
         api.auth.count(request, key_id_of(request))
         raise
-    request.scope[IDENTITY] = signed.identity
+    request.scope[scope_key] = signed.identity
     api.keys.note(signed.identity)
     return signed.identity, body
+
+
+@cache
+def _reading() -> tuple[str, Callable[..., Awaitable[bytearray]]]:
+    """The place of a request's key in its scope, and the reader of contents."""
+    from ..http import IDENTITY, content  # noqa: PLC0415  an embedding program loads no HTTP server
+
+    return IDENTITY, content

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -29,7 +28,11 @@ TERMINATOR = "aws4_request"
 WINDOW = timedelta(minutes=5)  # distance of the signature's instant from now, either way
 FORMAT = "%Y%m%dT%H%M%SZ"
 DAY = 8  # digits of the format's day
-KEYS = 256  # cached signing keys: one for each day, region, service and key
+KEYS = 256  # cached signing keys: one for each day, region, service and key; and cached credentials
+INSTANTS = 64  # cached instants: requests of the same second share one
+CACHED = (
+    256  # characters of what a cache holds at most: clients choose it before they prove anything
+)
 SCOPE = 5  # elements of a credential: key id, date, region, service, terminator
 
 _INSTANT = re.compile(r"[0-9]{8}T[0-9]{6}Z")
@@ -72,15 +75,11 @@ class SignatureCheck:
         Raises:
             AwsError: InvalidSignatureException: the signature is wrong.
         """
-        text = "\n".join(
-            (
-                ALGORITHM,
-                self.claim.stamp,
-                self.claim.scope,
-                _canonical(request, self.claim, content_hash),
-            )
-        )
-        key = _signing_key(self.key, self.claim.scope)
+        scope = self.claim.scope
+        canonical = _canonical(request, self.claim, content_hash)
+        text = f"{ALGORITHM}\n{self.claim.stamp}\n{scope}\n{canonical}"
+        derive = _signing_key if len(scope) <= CACHED else _signing_key.__wrapped__
+        key = derive(self.key, scope)
         expected = hmac.digest(key, text.encode(), "sha256").hex()
         if not hmac.compare_digest(expected.encode(), self.claim.signature.encode()):
             raise _invalid(
@@ -149,20 +148,22 @@ def _claim(request: Request) -> Claim:
                 "Invalid key=value pair (missing equal-sign) in Authorization header."
             )
         parameters[name] = value
-    instant = _instant(request)
+    dated = _dated(request)
     missing = [
         f"Authorization header requires '{name}' parameter."
         for name in _REQUIRED
         if not parameters.get(name)
     ]
-    if instant is None:
+    if dated is None:
         missing.append(
             "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header."
         )
-    if missing or instant is None:
+    if missing or dated is None:
         raise _incomplete(" ".join(missing))
-    key_id, date, region, service = _credential(parameters["Credential"])
-    stamp = f"{instant:{FORMAT}}"
+    credential = parameters["Credential"]
+    read = _credential if len(credential) <= CACHED else _credential.__wrapped__
+    key_id, date, region, service = read(credential)
+    instant, stamp = dated
     if date != stamp[:DAY]:
         raise _invalid(
             "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from "
@@ -180,6 +181,7 @@ def _claim(request: Request) -> Claim:
     )
 
 
+@lru_cache(KEYS)
 def _credential(text: str) -> tuple[str, str, str, str]:
     elements = text.split("/")
     if len(elements) != SCOPE:
@@ -195,15 +197,13 @@ def _credential(text: str) -> tuple[str, str, str, str]:
     return key_id, date, region, service
 
 
-def _instant(request: Request) -> datetime | None:
-    """The instant of the signature, from `X-Amz-Date` or else `Date`."""
+def _dated(request: Request) -> tuple[datetime, str] | None:
+    """The instant of the signature, from `X-Amz-Date` or else `Date`; and the same in AWS' format."""
     text = request.headers.get("x-amz-date") or request.headers.get("date")
     if text is None:
         return None
     try:
-        if _INSTANT.fullmatch(text):
-            return datetime.fromisoformat(text)
-        return parsedate_to_datetime(text).astimezone(UTC)
+        return _instant(text) if len(text) <= CACHED else _instant.__wrapped__(text)
     except (ValueError, OverflowError):
         raise _incomplete(
             "Date must be in ISO-8601 'basic format'. Got what is none. "
@@ -211,11 +211,19 @@ def _instant(request: Request) -> datetime | None:
         ) from None
 
 
+@lru_cache(INSTANTS)
+def _instant(text: str) -> tuple[datetime, str]:
+    basic = _INSTANT.fullmatch(text)
+    instant = datetime.fromisoformat(text) if basic else parsedate_to_datetime(text).astimezone(UTC)
+    return instant, f"{instant:{FORMAT}}"
+
+
 def _check_signed(request: Request, claim: Claim) -> None:
     """Checks that all headers that change the request are signed."""
-    must = {name for name in request.headers if name.startswith("x-amz-")}
-    must |= {"host", *(() if "x-amz-date" in must else ("date",))}
-    for name in sorted(must.difference(claim.signed)):
+    names = request.headers.keys()
+    must = [name for name in names if name.startswith("x-amz-")]
+    must += ["host"] if "x-amz-date" in must else ["host", "date"]
+    for name in sorted(name for name in must if name not in claim.signed):
         shown = "'Host' or ':authority'" if name == "host" else f"'{name.title()}'"
         raise _invalid(f"{shown} must be a 'SignedHeader' in the AWS Authorization.")
 
@@ -242,9 +250,10 @@ def _canonical(request: Request, claim: Claim, content_hash: str) -> str:
 
     The content's hash is computed; `X-Amz-Content-Sha256` is not trusted.
     """
-    sent = defaultdict(list)
+    sent: dict[str, list[str]] = {name: [] for name in claim.signed}
     for name, value in request.headers.items():
-        sent[name].append(" ".join(value.split()))
+        if name in sent:
+            sent[name].append(" ".join(value.split()))
     headers = [f"{name}:{','.join(sent[name])}" for name in claim.signed]
     form = "\n".join(
         (
@@ -262,6 +271,8 @@ def _canonical(request: Request, claim: Claim, content_hash: str) -> str:
 
 def _path(path: str) -> str:
     """The path without dots, encoded once more, as all services but S3 have it."""
+    if path == "/":
+        return path
     parts: list[str] = []
     for part in path.split("/"):
         if part == "..":
@@ -273,8 +284,10 @@ def _path(path: str) -> str:
 
 
 def _query(query: str) -> str:
+    if not query:
+        return ""
     pairs = []
-    for pair in query.split("&") if query else []:
+    for pair in query.split("&"):
         name, _, value = pair.partition("=")
         pairs.append((_encoded(name), _encoded(value)))
     return "&".join(f"{name}={value}" for name, value in sorted(pairs))

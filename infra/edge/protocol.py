@@ -6,18 +6,20 @@ uvicorn alone. Deadlines are numbers that the census checks from time to time, n
 
 from __future__ import annotations
 
+import asyncio
 from enum import Enum, auto
 from math import inf
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import httptools
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from .cycle import Cycle
 from .refusal import refusal
 
 if TYPE_CHECKING:
-    import asyncio
-
     from uvicorn.config import Config
     from uvicorn.server import ServerState
 
@@ -59,6 +61,7 @@ class Guarded(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, {})
         self._census, self._bounds, self._address = census, census.bounds, address
+        self._loose_bytes = census.bounds.loose_bytes
         self._state = SILENT
         self.until = inf
         self._unfinished = True
@@ -102,7 +105,7 @@ class Guarded(HttpToolsProtocol):
         except httptools.HttpParserError:
             self._refuse(*(self._flaw or ("malformed", 400, "The request is not valid HTTP.")))
             return
-        if self._loose > self._bounds.loose_bytes:
+        if self._loose > self._loose_bytes:
             self._refuse(*self._too_large())
         elif not self._unfinished and self._state in (HEAD, BODY):
             self._unfinished = True
@@ -133,15 +136,51 @@ class Guarded(HttpToolsProtocol):
         self._loose = 0
         self._state = BODY
         self.until = self._census.now + bounds.body_s
-        super().on_headers_complete()
+        self._serve()
         self.headers = []  # trailers are not headers: they must not prove anything
+
+    def _serve(self) -> None:
+        """Starts the application on a request whose body may follow; after the requests before it.
+
+        Unlike uvicorn's, it knows no upgrades, no limit on tasks (the census has limits) and no root path.
+        """
+        scope, parser, url = self.scope, self.parser, httptools.parse_url(self.url)
+        version, path = parser.get_http_version(), url.path.decode("ascii")
+        scope["method"] = parser.get_method().decode("ascii")
+        scope["http_version"] = version
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["raw_path"], scope["query_string"] = url.path, url.query or b""
+        before = self.cycle
+        self.cycle = cycle = Cycle(
+            scope=scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        if before is None or before.response_complete:
+            self._start_asgi_task(cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, self.app))
 
     def on_body(self, body: bytes) -> None:
         self._loose = 0
         if self._state is BODY:
             on_time = self._census.now + self._bounds.body_s
             self.until = min(self.until + len(body) / self._bounds.least_rate, on_time)
-        super().on_body(body)
+        cycle = self.cycle
+        if not cycle.response_complete:
+            cycle.body += body
+            if len(cycle.body) > HIGH_WATER_LIMIT:
+                self.flow.pause_reading()
+            cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         self._loose = 0
@@ -152,7 +191,10 @@ class Guarded(HttpToolsProtocol):
             self._rest()
         else:
             self._state, self.until = SERVED, inf
-        super().on_message_complete()
+        cycle = self.cycle
+        if not cycle.response_complete:
+            cycle.more_body = False
+            cycle.message_event.set()
 
     # --- responses ---------------------------------------------------------------------------
 

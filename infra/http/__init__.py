@@ -6,6 +6,7 @@ from .audit import PERMISSION, RESOURCE
 from .auth import IDENTITY, Authenticator
 from .json_parser import WideIntegerError, parse
 from .requests import content
+from .responses import Json
 from .service import METRICS_TYPE, scrapes
 from .visibility import is_machine_hidden
 from .wings import Route, Wing
@@ -17,6 +18,7 @@ __all__ = [
     "RESOURCE",
     "Api",
     "Authenticator",
+    "Json",
     "Route",
     "WideIntegerError",
     "Wing",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from ..edge import Bodies
+from .request_ids import RequestIds
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -65,6 +66,7 @@ class Api:
         metrics: writes the metrics in Prometheus' format.
         resume: resumes a server that was started paused.
         bodies: bounds the bytes of requests that are read at the same time.
+        ids: ids of requests that their clients have not named.
         metrics_key: key with which a scraper reads the metrics; "" for none.
         stopping: true while the server stops and begins nothing new.
     """
@@ -82,5 +84,6 @@ class Api:
     metrics: Callable[[], bytes]
     resume: Callable[[], Awaitable[None]]
     bodies: Bodies = field(default_factory=Bodies)
+    ids: RequestIds = field(default_factory=RequestIds)
     metrics_key: str = ""
     stopping: bool = False

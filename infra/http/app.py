@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +16,37 @@ from ...composer import InvalidNameError
 from ..access import ROUTES as PERMISSIONS
 from ..access import Door
 from .audit import PERMISSION, record
+from .direct import Direct
 from .errors import not_served, refused, status_of
-from .routes import ANY, OPERATED, ROUTES, WEB
+from .routes import ANY, FREQUENT, OPERATED, ROUTES, WEB
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping, Sequence
+    from collections.abc import (
+        Awaitable,
+        Callable,
+        Collection,
+        Iterable,
+        MutableMapping,
+        Sequence,
+    )
+    from typing import TypeAlias
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from ..access import Permission
-    from ..edge import Bodies
     from .api import Api
+    from .request_ids import RequestIds
     from .wings import Endpoint, Wing
 
-TRANSACTION_LENGTH = 32
+    _Header: TypeAlias = tuple[bytes, bytes]
+
+GIVEN_LENGTH = 128  # bytes of an id that a client may give its request
+EXPECTED = (
+    RefusedError,
+    InvalidNameError,
+    HTTPException,
+)  # other errors are mistakes of the server
 PAUSED = (
     "The server is paused: it answers what only reads, ends executions (cancel with terminate), and starts "
     "nothing until the operator resumes it (xingqiao service resume)."
@@ -47,8 +61,12 @@ _CORS = [
 ]
 
 
-def create_app(api: Api, wings: Sequence[Wing] = ()) -> ASGIApp:
+def create_app(
+    api: Api, wings: Sequence[Wing] = (), *, _frequent: Collection[str] | None = None
+) -> ASGIApp:
     """The application that serves `api`, with the routes of its wings.
+
+    `_frequent` replaces the routes that are answered without the router: tests compare both ways.
 
     Raises:
         LookupError: a route has no row in the table of permissions.
@@ -71,15 +89,40 @@ def create_app(api: Api, wings: Sequence[Wing] = ()) -> ASGIApp:
         methods = list(METHODS) if method == ANY else [method]
         return Route(path, endpoint_with_api, methods=methods)
 
-    handlers: dict[Any, Any] = {
-        RefusedError: refused,
-        InvalidNameError: refused,
-        HTTPException: partial(_not_served, wings),
-        Exception: not_served,
-    }
+    refusal = _refusal(wings)
     routes = [route(*one) for one in chain(ROUTES, *(wing.routes for wing in wings))]
-    app = Starlette(routes=routes, exception_handlers=handlers)
-    return _Common(app, api.bodies, (WEB, *chain.from_iterable(wing.asked for wing in wings)))
+    app = Starlette(
+        routes=routes, exception_handlers=dict.fromkeys((*EXPECTED, Exception), _awaited(refusal))
+    )
+    if _frequent is None:
+        _frequent = {*FREQUENT, *chain.from_iterable(wing.frequent for wing in wings)}
+    direct = Direct(routes, _frequent, EXPECTED, refusal)
+    asked = (WEB, *chain.from_iterable(wing.asked for wing in wings))
+    return _Common(app, direct, api, asked)
+
+
+def _refusal(wings: Sequence[Wing]) -> Callable[[Request, Exception], Response]:
+    """A function that makes the response to an error."""
+
+    def refusal(request: Request, error: Exception) -> Response:
+        if isinstance(error, RefusedError | InvalidNameError):
+            return refused(request, error)
+        if isinstance(error, HTTPException):
+            return _not_served(wings, request, error)
+        return not_served(request, error)
+
+    return refusal
+
+
+def _awaited(
+    refusal: Callable[[Request, Exception], Response],
+) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """The same as a coroutine function: the framework calls others in a thread."""
+
+    async def awaited(request: Request, error: Exception) -> Response:
+        return refusal(request, error)
+
+    return awaited
 
 
 def _permission(method: str, path: str) -> Permission:
@@ -102,7 +145,8 @@ async def _answered(endpoint: Endpoint, request: Request, api: Api) -> Response:
     except Exception as error:
         await record(request, api, status_of(error))
         raise
-    await record(request, api, answer.status_code)
+    if request.scope[PERMISSION].verb:  # an operation of a wing may have replaced the permission
+        await record(request, api, answer.status_code)
     return answer
 
 
@@ -118,27 +162,34 @@ def _not_served(wings: Sequence[Wing], request: Request, error: Exception) -> Re
 
 
 class _Common:
-    """Gives each request a transaction id, and each response that id and the headers for browsers."""
+    """Gives each request a transaction id, and each response that id and the headers for browsers.
 
-    def __init__(self, app: ASGIApp, bodies: Bodies, asked: tuple[str, ...]) -> None:
-        self._app, self._bodies = app, bodies
-        self._asked = asked  # paths whose endpoints answer OPTIONS requests themselves
+    `asked` are the beginnings of paths whose endpoints answer OPTIONS requests themselves.
+    """
+
+    def __init__(self, app: ASGIApp, direct: Direct, api: Api, asked: tuple[str, ...]) -> None:
+        self._app, self._direct, self._api = app, direct, api
+        self._asked = asked
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        transaction = _transaction(scope)
-        scope["transaction"] = transaction.decode("latin-1")
-        scope["bodies"] = self._bodies
+        scope["transaction"] = _transaction(scope, self._api.ids)
+        scope["bodies"] = self._api.bodies
         scope["cors"] = _CORS  # an endpoint may replace it
+        endpoint = self._direct.find(scope)
+        if endpoint is not None:
+            response, mistake = await self._direct.answer(endpoint, scope, receive, send)
+            response.raw_headers = _with_common(response.raw_headers, scope)
+            await response(scope, receive, send)
+            if mistake is not None:
+                raise mistake  # for the server's log
+            return
 
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                told = {name for name, _ in message["headers"]}
-                common = [(b"x-request-id", transaction), *scope["cors"]]
-                added = [header for header in common if header[0] not in told]
-                message["headers"] = [*message["headers"], *added]
+                message["headers"] = _with_common(message["headers"], scope)
             await send(message)
 
         path = scope["path"].removeprefix(scope.get("root_path", ""))  # of an app that mounts this
@@ -149,8 +200,17 @@ class _Common:
             await self._app(scope, receive, send_with_headers)
 
 
-def _transaction(scope: Scope) -> bytes:
+def _with_common(headers: Iterable[_Header], scope: Scope) -> list[_Header]:
+    """The headers of a response, with the id of the request and those for browsers that are not among them."""
+    common = [(b"x-request-id", scope["transaction"].encode("latin-1")), *scope["cors"]]
+    told = dict(headers)
+    if not told.keys().isdisjoint(dict(common)):
+        common = [header for header in common if header[0] not in told]
+    return [*headers, *common]
+
+
+def _transaction(scope: Scope, ids: RequestIds) -> str:
     for name, value in scope["headers"]:
-        if name == b"x-request-id" and 0 < len(value) <= 4 * TRANSACTION_LENGTH:
-            return bytes(value)
-    return secrets.token_hex(TRANSACTION_LENGTH // 2).encode()
+        if name == b"x-request-id" and 0 < len(value) <= GIVEN_LENGTH:
+            return str(value, "latin-1")
+    return ids.new()

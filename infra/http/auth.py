@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import binascii
 from typing import TYPE_CHECKING
 
 from ...actions import ForbiddenError, UnauthorizedError
@@ -37,7 +37,7 @@ class Authenticator:
         try:
             identity = self._proved(request)
         except UnauthorizedError:
-            self.count(request, _sent(request)[0])
+            self.count(request, _credentials(request.headers.get("authorization", ""))[0])
             raise
         request.scope[IDENTITY] = identity
         identity.check(right)
@@ -62,12 +62,12 @@ class Authenticator:
         return (identity or self._proved(request)).namespace
 
     def _proved(self, request: Request) -> Identity:
-        if "authorization" not in request.headers:
+        header = request.headers.get("authorization")
+        if header is None:
             raise UnauthorizedError(
                 "The resource requires authentication, which was not supplied with the request"
             )
-        user, key = _sent(request)
-        identity = self._keys.identify(user, key)
+        identity = self._keys.identify(*_credentials(header))
         if identity is None:
             raise UnauthorizedError("The supplied authentication is invalid")
         request.scope["proved"] = True  # its body counts as one of an authenticated sender
@@ -111,13 +111,13 @@ def address_of(request: Request) -> str:
     return "" if request.client is None else request.client.host
 
 
-def _sent(request: Request) -> tuple[str, str]:
-    """The id and the secret in the header; empty if the header has none."""
-    scheme, _, encoded = request.headers.get("authorization", "").partition(" ")
+def _credentials(header: str) -> tuple[str, str]:
+    """The id and the secret in an Authorization header; empty if it has none."""
+    scheme, _, encoded = header.partition(" ")
     if scheme.lower() != "basic":
         return "", ""
     try:
-        user, _, key = base64.b64decode(encoded, validate=True).decode().partition(":")
+        user, _, key = binascii.a2b_base64(encoded, strict_mode=True).decode().partition(":")
     except ValueError:  # not base64, or not text
         return "", ""
     return user, key

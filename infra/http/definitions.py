@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from ...actions import Action, ForbiddenError, Package, Rule, Trigger
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .api import Api
     from .responses import Body
 
+NAMES = 1024  # names that were parsed lately: an action is called more than once
 MAX_BODY_BYTES = 64 << 20  # code of 48 MB in base64
 
 
@@ -44,7 +45,11 @@ def name_of(request: Request, namespace: str) -> Name:
     Raises:
         InvalidNameError: the name is malformed.
     """
-    path: str = request.path_params["name"]
+    return _name(namespace, request.path_params["name"])
+
+
+@lru_cache(NAMES)
+def _name(namespace: str, path: str) -> Name:
     if path.count("/") > 1:
         raise InvalidNameError(
             f"the name {path!r:.300} has too many parts: inside a namespace a name is 'name' or "

@@ -68,7 +68,7 @@ OPERATED: tuple[Endpoint, ...] = (  # requests that a paused server serves, besi
 )
 
 ROUTES: list[Route] = [
-    ("POST", _ACTION, actions.invoke_action),  # first, because they are the most frequent
+    ("POST", _ACTION, actions.invoke_action),
     ("POST", NAMESPACED + "/triggers/{name}", triggers.fire_trigger),
     ("POST", NAMESPACED + "/rules/{name}", definitions.set_rule_status),
     ("GET", NAMESPACED + "/activations", activations.list_activations),
@@ -130,3 +130,11 @@ ROUTES: list[Route] = [
     ("GET", "/", service.describe_host),
     ("GET", API, service.describe_api),
 ]
+
+FREQUENT = (  # answered without the router: see `direct`
+    f"POST {_ACTION}",
+    f"POST {NAMESPACED}/triggers/{{name}}",
+    f"GET {_ACTIVATION}",
+    *(f"{method} {path}" for method, path, _ in _ENTITIES if method == "POST"),
+    f"POST {API}/completions/{{token}}",
+)

@@ -80,6 +80,8 @@ def is_row_hidden(row: ExecutionRow, api: Api) -> bool:
 
 def is_machine_hidden(execution: NamedExecution, caller: str, api: Api) -> bool:
     """True if an execution runs a state machine that a package of another namespace hides."""
+    if execution.owner == caller:
+        return False
     return _is_hidden_now(Name.parse(execution.action), execution.owner, caller, api)
 
 

@@ -25,10 +25,12 @@ class Wing:
 
     Args:
         routes: the routes of the API.
+        frequent: the routes with the most requests, each as its method and its path: see `direct`.
         asked: beginnings of paths at which the wing itself answers OPTIONS requests.
         unknown: refuses a request of the API's clients that has no route; None for other requests.
     """
 
     routes: Sequence[Route]
+    frequent: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
     unknown: Callable[[Request], Response | None] = _other

@@ -86,4 +86,9 @@ _AT_URL: list[Route] = [
     ("*", PLACE + "{url}/{path:path}", url_calls.serve),
 ]
 
-LAMBDA: Wing = Wing(routes=[*ROUTES, *_AT_URL], unknown=unknown, asked=(PLACE,))
+LAMBDA: Wing = Wing(
+    routes=[*ROUTES, *_AT_URL],
+    frequent=("POST /2015-03-31/functions/{name}/invocations",),
+    unknown=unknown,
+    asked=(PLACE,),
+)

@@ -43,6 +43,12 @@ class Configuration:
     tracing: bool = False
     encryption: dict[str, JSON] = field(default_factory=lambda: {"type": "AWS_OWNED_KEY"})
 
+    def same_but_role(self, other: Configuration) -> bool:
+        """True if the two are the same, but perhaps for their roles."""
+        return (self.logging, self.tracing, self.encryption) == (
+            other.logging, other.tracing, other.encryption,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:

@@ -30,9 +30,10 @@ async def any_execution_named(text: str, caller: Caller, api: StepFunctionsApi) 
     Raises:
         AwsError: the text is not an execution's ARN, or the execution does not exist.
     """
-    if isinstance(parsed_arn(text), ExpressArn):
-        return await _found(read_arn(text, ExpressArn), text, caller, api)
-    return await execution_named(text, caller, api)
+    arn = parsed_arn(text)
+    if not isinstance(arn, ExecutionArn | ExpressArn):
+        arn = read_arn(text, ExecutionArn)
+    return await _found(arn, text, caller, api)
 
 
 async def _found(

@@ -93,9 +93,8 @@ async def _beginning(params: Parameters, caller: Caller, api: StepFunctionsApi) 
         "revision": start.revision,
         "traceHeader": params.get("traceHeader"),
     }
-    configuration = configured(start.configuration)
-    if configuration != configured(replace(api.machines.defaults, role=start.configuration.role)):
-        about["configuration"] = configuration
+    if not start.configuration.same_but_role(api.machines.defaults):
+        about["configuration"] = configured(start.configuration)
     if start.action.express:  # another execution may have the same name
         about["name"], name = name, None
     about = {key: value for key, value in about.items() if value is not None}

@@ -6,14 +6,9 @@ served alike.
 
 from __future__ import annotations
 
-import secrets
-import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
-
-import orjson
-from starlette.responses import Response
 
 from ....actions import (
     ConflictError,
@@ -27,13 +22,14 @@ from ....actions import (
 from ....composer import InvalidNameError
 from ...access import OPERATIONS as PERMISSIONS
 from ...aws import AwsError, Parameters, Refusals, read, refused, signed_content
-from ...http import PERMISSION, RESOURCE, WideIntegerError, parse
+from ...http import PERMISSION, RESOURCE, Json, WideIntegerError, parse
 from .inputs import INPUTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.requests import Request
+    from starlette.responses import Response
 
     from ....composer import JSON
     from ...access import Identity
@@ -42,7 +38,6 @@ if TYPE_CHECKING:
 SERVICE = "states"
 TARGET = "AWSStepFunctions."
 ROLE = "roleArn"  # a parameter that is not the changed thing
-MEDIA_TYPE = "application/x-amz-json-1.0"
 # A definition of a million characters, each of them escaped, and what is around it.
 MAX_BODY_BYTES = 8 << 20
 
@@ -68,7 +63,7 @@ Operations: TypeAlias = "Mapping[str, Handler]"
 
 async def answer(operations: Operations, request: Request, api: StepFunctionsApi) -> Response:
     """Answers a request with the result of its operation, or with an error."""
-    id = str(uuid.UUID(bytes=secrets.token_bytes(16), version=4))
+    id = api.ids.uuid()
     try:
         answered = await _answered(operations, request, api, id)
     except AwsError as error:
@@ -137,9 +132,14 @@ def _parsed(content: bytearray) -> JSON:
         raise AwsError("SerializationException", f"The request is not JSON: {error}") from None
 
 
+class _AmzJson(Json):
+    """A response of AWS' JSON protocol."""
+
+    media_type = "application/x-amz-json-1.0"
+
+
 def _written(id: str, content: dict[str, JSON], status: int) -> Response:
-    headers = {"x-amzn-RequestId": id}
-    return Response(orjson.dumps(content), status, headers, media_type=MEDIA_TYPE)
+    return _AmzJson(content, status, {"x-amzn-requestid": id})
 
 
 _REFUSALS: Refusals = {

@@ -69,4 +69,4 @@ async def serve(request: Request, api: StepFunctionsApi) -> Response:
     return await answer(OPERATIONS, request, api)
 
 
-STEP_FUNCTIONS: Wing = Wing(routes=[("POST", "/", serve)])
+STEP_FUNCTIONS: Wing = Wing(routes=[("POST", "/", serve)], frequent=("POST /",))

@@ -328,3 +328,99 @@ async def test_an_id_is_shown_by_the_name_of_its_key(world):
     assert world.keys.name_of(made.split(":")[0]) == "guest/ci"
     assert world.keys.name_of(OWN.partition(":")[0]) == "guest/admin"
     assert world.keys.name_of("nobody") == ""
+
+
+# --- proofs that are kept ------------------------------------------------------------------------
+
+
+async def proved(world, credentials):
+    """Proves a key twice, so that the second time its proof is there."""
+    first, again = world.role(credentials), world.role(credentials)
+    assert first == again
+    return again
+
+
+async def test_a_kept_proof_does_not_outlive_its_key(world):
+    made = await world.create("ci", "deploy")
+    assert await proved(world, made) == ("ci", "deploy")
+
+    await world.keys.revoke("guest", "ci")
+
+    assert world.role(made) is None
+
+
+async def test_a_kept_proof_does_not_outlive_a_role(world):
+    made = await world.create("ci", "deploy")
+    await proved(world, made)
+    await world.keys.revoke("guest", "ci")
+    other = await world.create("ci", "read")
+
+    assert world.role(made) is None
+    assert await proved(world, other) == ("ci", "read")
+
+
+async def test_a_kept_proof_does_not_outlive_a_rotation(world):
+    made = await world.create("ci", "deploy")
+    for name, before in (("ci", made), ("admin", OWN)):
+        await proved(world, before)
+        after = await world.keys.rotate("guest", name, 0)
+        assert world.role(before) is None
+        assert (await proved(world, after))[0] == name
+
+
+async def test_a_kept_proof_does_not_outlive_a_grace_period(world):
+    made = await world.create("ci", "deploy")
+    for name, before in (("ci", made), ("admin", OWN)):
+        await proved(world, before)
+        await world.keys.rotate("guest", name, GRACE_MS)
+        assert (await proved(world, before))[0] == name
+        world.clock.ms += GRACE_MS - 1
+        assert (await proved(world, before))[0] == name
+        world.clock.ms += 1
+        assert world.role(before) is None
+
+
+async def test_a_kept_proof_does_not_outlive_its_namespace(world):
+    made = await world.create("ci", "deploy")
+    for credentials in (made, OWN):
+        await proved(world, credentials)
+
+    await world.keys.delete_namespace("guest")
+
+    assert [world.role(credentials) for credentials in (made, OWN)] == [None, None]
+
+
+async def test_a_kept_proof_does_not_outlive_credentials_that_the_operator_replaces(world):
+    await proved(world, OWN)
+
+    await world.namespaces.rotate("guest", "23bc46b1:another-key-of-the-namespace")
+
+    assert world.role(OWN) is None
+    assert (await proved(world, "23bc46b1:another-key-of-the-namespace"))[0] == "admin"
+
+
+async def test_the_key_of_a_running_action_is_proved_each_time(world):
+    minted = world.namespaces.action_key("guest", world.clock.ms)
+    assert await proved(world, minted) == ("action", "deploy")
+
+    world.clock.ms += 60_001
+
+    assert world.role(minted) is None
+
+
+async def test_a_refusal_is_not_kept(world):
+    assert world.role("ci-id:ci-secret-of-the-key") is None
+    assert world.role(OWN + "x") is None
+    await world.namespaces.rotate("guest", "ci-id:ci-secret-of-the-key")
+
+    assert world.role("ci-id:ci-secret-of-the-key")[0] == "admin"
+
+
+async def test_a_kept_proof_still_notes_when_the_key_is_used(world):
+    made = await world.create("ci", "read")
+    await proved(world, made)
+    world.clock.ms += USE_MS
+
+    world.role(made)
+
+    assert world.keys.get("guest", "ci")["lastUsed"] == world.clock.ms

@@ -11,6 +11,7 @@ from tests.kit.http.worlds import KEY, USER
 from tests.kit.http.worlds import world as opened
 from tests.kit.stepfunctions.clients import URL, Aws, told
 from xingqiao.actions import Document, Write
+from xingqiao.infra.aws.sigv4 import CACHED
 from xingqiao.infra.stores import MemoryStore
 
 MINUTES = 60_000
@@ -66,7 +67,7 @@ async def test_any_host_and_path_may_be_asked(world, url):
     assert answer.status_code == 200, answer.text
 
 
-@pytest.mark.parametrize("region", ["us-east-1", "eu-central-2"])
+@pytest.mark.parametrize("region", ["us-east-1", "eu-central-2", "x" * CACHED])
 async def test_any_region_may_be_signed_for(world, region):
     assert (await aws(world, region=region)("ListStateMachines"))["namespace"] == "guest"
 
