@@ -71,7 +71,7 @@ class Process(asyncio.Protocol):
         self._outputs: dict[int, tuple[str, bytearray]] = {}
         self._started: _Started | None = None
         self._watch: Watch | None = None
-        self._said = 0  # lines
+        self.said = 0  # lines
         self._flag: int | None = None  # a file in which the worker counts the lines it acts on
 
     async def start(self, sandbox: Sandbox, program: Program, parent: Path | None) -> None:
@@ -120,10 +120,11 @@ class Process(asyncio.Protocol):
 
     # --- messages ----------------------------------------------------------------------------
 
-    def say(self, line: bytes) -> None:
-        """Sends one JSON document, without its newline."""
-        self._said += 1
+    def say(self, line: bytes) -> int:
+        """Sends one JSON document, without its newline. Returns its number."""
+        self.said += 1
         self._transport.write(line + b"\n")
+        return self.said
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
@@ -156,16 +157,15 @@ class Process(asyncio.Protocol):
         self._heard(None)
         self.end()
 
-    @property
-    def has_begun(self) -> bool:
-        """True if user code has begun on the last message. For a process that has died.
+    def has_begun(self, number: int) -> bool:
+        """True if user code has begun on the message with this number. For a process that has died.
 
         User code can write there, too: then the answer is wrong for its own run only.
         """
         if self._flag is None:
             return True  # the server ended it because of a message
         written = os.pread(self._flag, COUNT_BYTES, 0)
-        return int.from_bytes(written, "little") >= self._said
+        return int.from_bytes(written, "little") >= number
 
     # --- output of its children --------------------------------------------------------------
 

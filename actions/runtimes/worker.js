@@ -2,8 +2,10 @@
 //
 //     node worker.js FD FLAG
 //
-// It speaks as worker.py does, over the socket that is its file descriptor FD: one JSON document a line,
-// one request at a time. Just before user code begins on a line, its number is written into the file FLAG. What user code prints is sent line by line as it comes, so that a crash loses none.
+// It speaks as worker.py does, over the socket that is its file descriptor FD: one JSON document a line. Just
+// before user code begins on a line, its number is written into the file FLAG. If the action's limit `concurrency`
+// is above 1, calls run at the same time; then a call that is cancelled goes on, but nothing of it is told any more.
+// What user code prints is sent line by line as it comes, so that a crash loses none.
 
 'use strict'
 
@@ -11,6 +13,7 @@ const fs = require('fs')
 const net = require('net')
 const path = require('path')
 const vm = require('vm')
+const { AsyncLocalStorage } = require('async_hooks')
 const { createRequire, stripTypeScriptTypes: strip } = require('module')
 
 const LINE_CHARS = 32 << 10 // a longer line of output is sent in pieces
@@ -42,9 +45,9 @@ function write (line) {
 let received = 0
 const count = Buffer.alloc(8)
 
-// User code begins on the line that was received last.
-function begin () {
-  count.writeUInt32LE(received)
+// User code begins on a line.
+function begin (line) {
+  count.writeUInt32LE(line)
   fs.writeSync(flag, count, 0, count.length, 0)
 }
 
@@ -52,46 +55,60 @@ const send = document => write(JSON.stringify(document))
 
 // --- what user code prints -----------------------------------------------------------------------
 
-const budget = { limit: 0, left: 0 }
-
-function emit (stream, text) {
-  if (budget.left < 0) return
-  const start = `${new Date().toISOString().slice(0, -1)}000000Z ${stream}: `
-  budget.left -= start.length + Buffer.byteLength(text) + 1
-  if (budget.left < 0) {
-    text = `Logs were truncated because the total bytes size exceeds the limit of ${budget.limit} bytes.`
+// A call under way: the bytes of log that it may still write, and what it has printed without the end of a line.
+class Call {
+  constructor (id) {
+    this.id = id
+    this.left = logsBytes
+    this.partial = { stdout: '', stderr: '' }
+    this.dropped = false
   }
-  send({ log: start + text })
+}
+
+let logsBytes = 0
+let stray = new Call() // gets what is no call's
+const calls = new AsyncLocalStorage()
+const running = new Map() // calls by id, if several may be under way
+let together = false
+
+function emit (call, stream, text) {
+  if (call.left < 0 || call.dropped) return
+  const start = `${new Date().toISOString().slice(0, -1)}000000Z ${stream}: `
+  call.left -= start.length + Buffer.byteLength(text) + 1
+  if (call.left < 0) {
+    text = `Logs were truncated because the total bytes size exceeds the limit of ${logsBytes} bytes.`
+  }
+  send({ log: start + text, id: call.id })
 }
 
 function capture (stream) {
-  let partial = ''
   process[stream].write = (chunk, encoding, done) => {
+    const call = calls.getStore() || stray
     const text = typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString()
-    const lines = (partial + text).split('\n')
-    partial = lines.pop()
-    if (partial.length > LINE_CHARS) {
-      lines.push(partial)
-      partial = ''
-    }
+    const lines = (call.partial[stream] + text).split('\n')
+    const partial = lines.pop()
+    if (partial.length > LINE_CHARS) lines.push(partial)
+    call.partial[stream] = partial.length > LINE_CHARS ? '' : partial
     for (const line of lines) {
-      if (budget.left < 0) break
+      if (call.left < 0) break
       for (let at = 0; at < Math.max(1, line.length); at += LINE_CHARS) {
-        emit(stream, line.slice(at, at + LINE_CHARS))
+        emit(call, stream, line.slice(at, at + LINE_CHARS))
       }
     }
     const told = typeof encoding === 'function' ? encoding : done
     if (typeof told === 'function') process.nextTick(told)
     return true
   }
-  return () => {
-    if (partial) emit(stream, partial)
-    partial = ''
-  }
 }
 
-const flushes = [capture('stdout'), capture('stderr')]
-const flush = () => flushes.forEach(each => each())
+;['stdout', 'stderr'].forEach(capture)
+
+function flush (call) {
+  for (const [stream, text] of Object.entries(call.partial)) {
+    if (text) emit(call, stream, text)
+    call.partial[stream] = ''
+  }
+}
 
 // --- taking code in ------------------------------------------------------------------------------
 
@@ -399,31 +416,53 @@ function tooLong (text, limit) {
 
 // --- serving -------------------------------------------------------------------------------------
 
-let limit = 0
-let functions
+let [limit, functions] = [0, new Map()]
 
 async function take ({ init }) {
-  budget.limit = budget.left = init.logs_bytes
+  logsBytes = init.logs_bytes
+  stray = new Call()
   limit = init.result_bytes
   Object.assign(process.env, init.env)
-  begin()
+  begin(received)
   try {
     functions = await load(init)
   } catch (error) {
     show(error)
-    flush()
+    flush(stray)
     send({ failed: said(error).slice(0, LINE_CHARS) })
     return
   }
-  send({ ready: true })
+  together = init.concurrency > 1
+  send({ ready: true, together })
 }
 
 async function run (request) {
-  budget.left = budget.limit
-  begin()
+  stray = new Call()
+  begin(received)
   const line = await answer(functions, request, limit)
-  flush()
+  flush(stray)
   write(line)
+}
+
+// Nobody waits for this: several run at the same time.
+async function runBeside (request) {
+  const call = new Call(request.id)
+  running.set(call.id, call)
+  stray.left = logsBytes
+  begin(received)
+  const line = await calls.run(call, () => answer(functions, request, limit))
+  flush(call)
+  flush(stray)
+  running.delete(call.id)
+  if (!call.dropped) write(`{"id":${call.id},${line.slice(1)}`)
+}
+
+// A promise cannot be stopped.
+function drop (id) {
+  const call = running.get(id)
+  if (!call) return // its answer is on the way
+  call.dropped = true
+  send({ id, left: false })
 }
 
 // Does what takes time the first time, before it is asked for anything: it may have been started ahead.
@@ -442,7 +481,9 @@ function main () {
     busy = true
     const document = JSON.parse(lines.shift())
     received++
-    await ('init' in document ? take(document) : run(document))
+    if ('cancel' in document) drop(document.cancel)
+    else if (together) runBeside(document)
+    else await ('init' in document ? take(document) : run(document))
     busy = false
     next()
   }
