@@ -38,7 +38,7 @@ class Holder(Protocol):
 class Assignment:
     """An invocation on its way through a worker."""
 
-    __slots__ = ("code", "deadline_s", "done", "function", "init_ms", "invocation", "key", "lacking",
+    __slots__ = ("alone", "code", "deadline_s", "done", "function", "init_ms", "invocation", "key", "lacking",
                  "log_left", "logs", "queued_s", "sent", "started_ms", "worker")  # fmt: skip
 
     def __init__(
@@ -51,6 +51,8 @@ class Assignment:
         )
         inline = invocation.function is not None
         self.function = None if inline else function_of(invocation.action)
+        # It is told its deadline, or has credentials until then: so it is sent only when it can begin.
+        self.alone = self.function is not None or invocation.action.marked("provide-api-key")
         self.worker: Holder | None = None  # that has it
         self.queued_s = 0.0  # by the event loop's clock, as the next
         self.deadline_s = 0.0

@@ -13,6 +13,7 @@ started, up to the size of the pool.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections import deque
 from dataclasses import dataclass
@@ -25,10 +26,10 @@ from ..outcome import LOST, UNAVAILABLE
 from .assignments import Assignment
 from .environments import InstallError
 from .languages import find_languages
-from .workers import Worker
+from .workers import EARLY_S, Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ...composer import JSON, Success
     from ..coded import Code
@@ -130,8 +131,10 @@ class WorkerPool:
 
     @property
     def waiting(self) -> int:
-        """The number of activations that wait for a worker."""
-        return sum(map(len, self._waiting.values()))
+        """The number of activations that wait for a worker, or for others in theirs."""
+        workers = itertools.chain.from_iterable(self._workers.values())
+        behind = sum(max(0, each.load - 1) for each in workers if not each.together)
+        return behind + sum(map(len, self._waiting.values()))
 
     # --- the port ----------------------------------------------------------------------------
 
@@ -140,7 +143,7 @@ class WorkerPool:
         assert code is not None  # noqa: S101  the kind says so
         assignment = Assignment(invocation, code, done)
         self._assignments[invocation.activation] = assignment
-        worker = self._free(assignment.key)
+        worker = self._free(assignment)
         if worker is not None:
             worker.run(assignment)
             return
@@ -198,17 +201,27 @@ class WorkerPool:
 
     # --- the choice of workers ---------------------------------------------------------------
 
-    def _free(self, key: Key) -> Worker | None:
-        """A worker that may be given an assignment at once: of several with calls under way, the one with most.
+    def _free(self, assignment: Assignment) -> Worker | None:
+        """A worker that may be given an assignment at once.
 
-        So the others become idle, and end some time after.
+        Of several workers whose calls share them, it is the one with most: the others become idle, and end some time
+        after. Of those that run quick calls one by one, it is an idle one, or else the one with fewest.
         """
+        key = assignment.key
         if key.concurrency > 1 and not self._waiting.get(key) and not self._yields():
-            busy = [each for each in self._workers.get(key, ()) if each.load and each.room > 0]
-            if busy:
-                return max(busy, key=lambda each: each.load)
+            shared = [each for each in self._roomy(key) if each.together]
+            if shared:
+                return max(shared, key=lambda each: each.load)
         idle = self._idle.get(key)
-        return idle.pop() if idle else None
+        if idle:
+            return idle.pop()
+        if self._waiting or assignment.alone:
+            return None
+        return min(self._roomy(key), key=lambda each: each.load, default=None)
+
+    def _roomy(self, key: Key) -> list[Worker]:
+        """Workers that have assignments, and room for more."""
+        return [each for each in self._workers.get(key, ()) if each.load and each.room > 0]
 
     def _yields(self) -> bool:
         """True if code has waited too long for a worker: one that always has calls would never give its place away."""
@@ -344,30 +357,48 @@ class WorkerPool:
         starved = self._starved()
         self._feed(worker, starved)
         if worker.load:
-            if worker.loaded and not worker.together:
-                self._expect(worker.key)
-        elif (starved is not None and self.size >= self._size) or self.size > self._size:
+            return
+        if (starved is not None and self.size >= self._size) or self.size > self._size:
             worker.end()
         else:
             idle = self._idle.pop(worker.key, [])  # put back last: the most recently used
             self._idle[worker.key] = [*idle, worker]
-            asyncio.get_running_loop().call_later(self._idle_s, self._reap, worker, worker.uses)
+            self._reap_later(worker)
 
     def _feed(self, worker: Worker, starved: Key | None) -> None:
         assert worker.key is not None  # noqa: S101  as above
         waiting = self._waiting.get(worker.key)
         while waiting and worker.room > 0:
+            if waiting[0].alone and worker.load and not worker.together:
+                return
             if starved is not None and self._unfair(starved, waiting[0]):
                 return
             worker.run(waiting.popleft())
         if waiting is not None and not waiting:
             del self._waiting[worker.key]
 
-    def _expect(self, key: Key) -> None:
-        """Starts more workers for assignments that were to share a worker, if the code turns out not to allow it."""
+    def loaded(self, worker: Worker) -> None:
+        """Gives a worker the assignments that were to share it; or starts more workers, if they cannot."""
+        assert worker.key is not None  # noqa: S101  as above
+        if worker.together:
+            self._feed(worker, self._starved())
+            return
         loop = asyncio.get_running_loop()
-        for assignment in self._waiting.get(key, ()) if key.concurrency > 1 else ():
+        for assignment in self._waiting.get(worker.key, ()):
             loop.call_later(PATIENCE_S, self._grow, assignment)
+
+    def returned(self, assignments: Sequence[Assignment]) -> None:
+        """Gives assignments that a worker had ahead to idle workers, or puts them before those that wait."""
+        key, loop = assignments[0].key, asyncio.get_running_loop()
+        waiting = self._waiting.setdefault(key, deque())
+        for assignment in reversed(assignments):
+            assignment.worker, assignment.queued_s = None, loop.time() - PATIENCE_S
+            waiting.appendleft(assignment)
+            loop.call_soon(self._grow, assignment)
+        for worker in self._idle.pop(key, ()):
+            self.freed(worker)
+        if not self._workers.get(key) and self._waiting.get(key):
+            self._start(key)
 
     def ended(self, worker: Worker) -> None:
         """Forgets a worker, and gives its place to code that waits."""
@@ -412,8 +443,24 @@ class WorkerPool:
         oldest = self._waiting[starved][0]
         return oldest.queued_s < assignment.queued_s and self._late(oldest)
 
-    def _reap(self, worker: Worker, uses: int) -> None:
-        if worker.uses == uses and worker.key and worker in self._idle.get(worker.key, ()):
+    def _reap_later(self, worker: Worker) -> None:
+        """Ends an idle worker some time from now. One timer is enough: most are used again before."""
+        loop = asyncio.get_running_loop()
+        worker.idle_s = loop.time()
+        if not worker.reaped:
+            worker.reaped = True
+            loop.call_later(self._idle_s, self._reap, worker)
+
+    def _reap(self, worker: Worker) -> None:
+        worker.reaped = False
+        if worker.key is None or worker not in self._idle.get(worker.key, ()):
+            return  # it ends the next time that it is idle for long
+        loop = asyncio.get_running_loop()
+        left_s = worker.idle_s + self._idle_s - loop.time()
+        if left_s > EARLY_S:
+            worker.reaped = True
+            loop.call_later(left_s, self._reap, worker)
+        else:
             worker.end()
 
     def again(self, assignment: Assignment) -> None:

@@ -61,7 +61,7 @@ def loading(
 
 
 def request(
-    assignment: Assignment, settings: WorkerSettings, number: int, began_ms: int
+    assignment: Assignment, settings: WorkerSettings, number: int, began_ms: int | None
 ) -> dict[str, JSON]:
     """The document that makes a worker run an assignment.
 
@@ -69,10 +69,11 @@ def request(
         assignment: the assignment.
         settings: of the workers.
         number: by which the worker answers it.
-        began_ms: the start of its time limit.
+        began_ms: the start of its time limit; None if others come first, so that the worker knows it.
     """
     invocation, make_key = assignment.invocation, settings.action_key
-    deadline_ms = began_ms + invocation.action.limits.timeout_ms
+    timeout_ms = invocation.action.limits.timeout_ms
+    deadline_ms = 0 if began_ms is None else began_ms + timeout_ms
     key = None  # also if None: the key of an earlier run of the same code must not stay
     if make_key is not None and invocation.action.marked("provide-api-key"):
         key = make_key(invocation.namespace, deadline_ms)
@@ -92,6 +93,8 @@ def request(
             "__OW_COMPLETION_TOKEN": invocation.token,
         },
     }
+    if began_ms is None:
+        document["waits_ms"] = timeout_ms
     if invocation.function is not None:
         document["function"] = invocation.function
         document["variables"] = invocation.variables

@@ -74,8 +74,7 @@ class Together:
             if "cancel" in document:
                 self.cancel(document["cancel"])
             else:
-                running = self.run(document, self.channel.received)
-                self.tasks[document["id"]] = self.loop.create_task(running)
+                self.tasks[document["id"]] = self.loop.create_task(self.run(document))
 
     def cancel(self, number: int) -> None:
         task = self.tasks.get(number)
@@ -91,11 +90,11 @@ class Together:
         if number in self.leaving:
             self.channel.send({"id": number, "left": False})
 
-    async def run(self, request: dict[str, Any], line: int) -> None:
+    async def run(self, request: dict[str, Any]) -> None:
         number = request["id"]
         call = self.stray.another(number)
         try:
-            answer = await self.answer(request, line, call)
+            answer = await self.answer(request, call)
         except BaseException as error:  # noqa: BLE001  the end of this process, with all its calls
             self.ended = error
             self.loop.stop()
@@ -112,14 +111,14 @@ class Together:
             answer = b'{"left":true}'
         self.channel.write(b'{"id":%d,%b' % (number, answer[1:]))
 
-    async def answer(self, request: dict[str, Any], line: int, call: Call) -> bytes:
+    async def answer(self, request: dict[str, Any], call: Call) -> bytes:
         if request["id"] in self.leaving:
             return b""  # it was cancelled before it began
         self.begun.add(request["id"])
         self.call.set(call)
         self.stray.left = self.stray.limit
         sys.stdout, sys.stderr = self.streams
-        self.channel.begin(line)
+        self.channel.begin(request["id"])
         try:
             result = self.runner.answer(request, await self.runner.begin(request))
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  the boundary to user code

@@ -1,9 +1,9 @@
 // The program that runs user code in Node.js, in a process of its own. It stands alone: Node's library only.
 //
-//     node worker.js FD FLAG
+//     node worker.js FD TICKETS
 //
-// It speaks as worker.py does, over the socket that is its file descriptor FD: one JSON document a line. Just
-// before user code begins on a line, its number is written into the file FLAG. If the action's limit `concurrency`
+// It speaks as worker.py does, over the socket that is its file descriptor FD: one JSON document a line. User
+// code begins on a line only if the line's ticket can be taken from the pipe TICKETS. If the action's limit `concurrency`
 // is above 1, calls run at the same time; then a call that is cancelled goes on, but nothing of it is told any more.
 // What user code prints is sent line by line as it comes, so that a crash loses none.
 
@@ -24,7 +24,7 @@ const UNPACKED_BYTES = 512 << 20 // of an archive, so that a small one cannot fi
 const BUSY_MS = 1 // before a full socket is written to again
 
 const fd = Number(process.argv[2])
-const flag = Number(process.argv[3])
+const tickets = Number(process.argv[3])
 const pause = new Int32Array(new SharedArrayBuffer(4))
 
 // --- the socket ----------------------------------------------------------------------------------
@@ -42,13 +42,20 @@ function write (line) {
   }
 }
 
-let received = 0
-const count = Buffer.alloc(8)
+let ticket = 0
+const taken = Buffer.alloc(4)
 
-// User code begins on a line.
-function begin (line) {
-  count.writeUInt32LE(line)
-  fs.writeSync(flag, count, 0, count.length, 0)
+// Takes the ticket of a line; false if the server has taken the line back.
+function begin (number) {
+  while (ticket < number) {
+    try {
+      if (!fs.readSync(tickets, taken, 0, taken.length, null)) return false
+    } catch (error) {
+      return false
+    }
+    ticket = taken.readUInt32LE()
+  }
+  return ticket === number
 }
 
 const send = document => write(JSON.stringify(document))
@@ -295,6 +302,7 @@ const failure = (error, code, variables, raised) => JSON.stringify({ error, code
 
 // The line that answers a request, whatever user code does short of ending the process.
 async function answer (functions, request, limit) {
+  if ('waits_ms' in request) request.env.__OW_DEADLINE = String(Date.now() + request.waits_ms)
   for (const [name, value] of Object.entries(request.env)) {
     if (value === null) delete process.env[name]
     else process.env[name] = value
@@ -423,7 +431,7 @@ async function take ({ init }) {
   stray = new Call()
   limit = init.result_bytes
   Object.assign(process.env, init.env)
-  begin(received)
+  begin(1)
   try {
     functions = await load(init)
   } catch (error) {
@@ -437,11 +445,13 @@ async function take ({ init }) {
 }
 
 async function run (request) {
+  if (!begin(request.id)) return
   stray = new Call()
-  begin(received)
+  const began = process.hrtime.bigint()
   const line = await answer(functions, request, limit)
+  const took = (process.hrtime.bigint() - began) / 1000n
   flush(stray)
-  write(line)
+  write(`{"id":${request.id},"us":${took},${line.slice(1)}`)
 }
 
 // Nobody waits for this: several run at the same time.
@@ -449,7 +459,7 @@ async function runBeside (request) {
   const call = new Call(request.id)
   running.set(call.id, call)
   stray.left = logsBytes
-  begin(received)
+  begin(request.id)
   const line = await calls.run(call, () => answer(functions, request, limit))
   flush(call)
   flush(stray)
@@ -480,7 +490,6 @@ function main () {
     if (busy || !lines.length) return
     busy = true
     const document = JSON.parse(lines.shift())
-    received++
     if ('cancel' in document) drop(document.cancel)
     else if (together) runBeside(document)
     else await ('init' in document ? take(document) : run(document))

@@ -1,20 +1,21 @@
 """The program that runs user code, in a process of its own. It stands alone: standard library only.
 
-    python -I -S worker.py FD FLAG
+    python -I -S worker.py FD TICKETS
 
 It speaks over the socket that is its file descriptor FD: one JSON document a line. It is told first what
-to run and within what limits, then each time what to run it on. Just before user code begins on a line,
-the number of that line is written at the start of the file FLAG, so that the server knows, if this
-process dies, whether it had begun.
+to run and within what limits, then each time what to run it on. For each of these lines, the server puts a
+ticket, the number of the line in 4 bytes, into the pipe TICKETS beforehand. User code begins on a line
+only if its ticket can be taken. So the server, which can read the pipe as well, knows which lines have not
+been begun if this process dies, and can take such lines back.
 
     {"init": {"code": ... | "functions": ..., "memory_bytes": ..., "concurrency": ..., ...}}
         -> {"ready": true, "together": bool} | {"failed": text} | {"full": text}, when its files have no room
-    {"id": number, "params": {...}, "function"?: hash, "variables"?: {...}, "env": {...}}
+    {"id": number, "params": {...}, "function"?: hash, "variables"?: {...}, "env": {...}, "waits_ms"?: number}
         -> {"log": line} ...
-        -> {"value": result, "variables"?: {...}}
-         | {"error": text, "code": code, "raised"?: [class, base, ...], "variables"?: {...}}
+        -> {"id": number, "us"?: number, "value": result, "variables"?: {...}}
+         | {"id": number, "us"?: number, "error": text, "code": code, "raised"?: [class, base, ...], ...}
 
-Requests are answered one by one, in order. If `together` is true, the calls share an event loop, and all that
+Several requests may be under way. They are answered one by one, in order, with the microseconds that each took. If `together` is true, the calls share an event loop, and all that
 is sent about a call has its `id`. Then a call may be ended:
 
     {"cancel": number}
@@ -41,6 +42,8 @@ LINE_CHARS = 32 << 10  # a longer line of output is sent in pieces
 MAX_CLASSES, MAX_CLASS = 16, 100  # names of an exception's classes, and characters of each
 HEAD_BYTES = 1024  # of a result that is too long, for the error
 READ_BYTES = 1 << 18
+TICKET_BYTES = 4
+END = 1 << 32  # no ticket: the server has ended
 COROUTINE = 0x80  # the flag of the code of an `async def`
 TOGETHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "together.py")
 
@@ -48,10 +51,10 @@ TOGETHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "together.py
 class Channel:
     """The socket to the server, line by line."""
 
-    def __init__(self, fd: int, flag: int) -> None:
-        self.fd, self.flag = fd, flag
-        self.received = 0
-        for each in (fd, flag):  # a program that user code starts does not keep them open
+    def __init__(self, fd: int, tickets: int) -> None:
+        self.fd, self.tickets = fd, tickets
+        self.ticket = 0  # that was taken last
+        for each in (fd, tickets):  # a program that user code starts does not keep them open
             os.set_inheritable(each, False)
         self.lines: list[bytes] = []  # whole ones, the next one last
         self.pieces: list[bytes] = []  # of a line whose end has not come
@@ -70,7 +73,6 @@ class Channel:
 
     def next(self) -> Any:
         """The next document of those that have come."""
-        self.received += 1
         return json.loads(self.lines.pop())
 
     def receive(self) -> Any:
@@ -80,9 +82,14 @@ class Channel:
                 return None
         return self.next()
 
-    def begin(self, line: int | None = None) -> None:
-        """User code begins on a line, or on the one that was received last."""
-        os.pwrite(self.flag, (line or self.received).to_bytes(8, "little"), 0)
+    def begin(self, number: int) -> bool:
+        """Takes the ticket of a line. Returns False if the server has taken the line back."""
+        while self.ticket < number:
+            try:
+                self.ticket = int.from_bytes(os.read(self.tickets, TICKET_BYTES), "little") or END
+            except BlockingIOError:
+                return False
+        return self.ticket == number
 
     def send(self, document: Any) -> None:
         self.write(json.dumps(document).encode())
@@ -286,6 +293,9 @@ class Runner:
 
     def begin(self, request: dict[str, Any]) -> Any:
         """Calls the function. Returns its result, or its coroutine."""
+        if "waits_ms" in request:  # its time begins now
+            deadline_ms = time.time_ns() // 1_000_000 + request["waits_ms"]
+            request["env"]["__OW_DEADLINE"] = str(deadline_ms)
         for name, value in request["env"].items():
             if value is None:
                 os.environ.pop(name, None)
@@ -335,7 +345,7 @@ def refusal(error: BaseException, request: dict[str, Any], limit: int) -> bytes:
     if isinstance(error, NoResultError):
         return failure(str(error), "BadResponse")
     if isinstance(error, MemoryError):
-        return failure("The action exhausted its memory and was aborted.", "Crashed")
+        return EXHAUSTED
     # As OpenWhisk's Python runtime has it: the traceback in the log, the text as the error.
     show(error)
     text = said(error) or type(error).__name__
@@ -385,6 +395,9 @@ def failure(text: str, code: str, variables: Any = None, raised: list[str] | Non
     return json.dumps(document).encode()
 
 
+EXHAUSTED = failure("The action exhausted its memory and was aborted.", "Crashed")
+
+
 def classes(error: BaseException) -> list[str]:
     """The names of the error's class and of its bases, the most derived first."""
     names = [kind.__name__ for kind in type(error).__mro__ if kind not in (BaseException, object)]
@@ -413,7 +426,7 @@ def show(error: BaseException) -> None:
 
 def serve(channel: Channel, init: dict[str, Any], streams: tuple[Log, Log], call: Call) -> None:
     """Loads code, then answers requests until there are no more."""
-    channel.begin()
+    channel.begin(1)
     try:
         runner = Runner(load(init))
     except BaseException as error:  # noqa: BLE001  the user's SystemExit, too
@@ -436,15 +449,20 @@ def serve_one_by_one(
 ) -> None:
     process = os.getpid()
     while (request := channel.receive()) is not None:
+        if not channel.begin(request["id"]):
+            continue
         call.left = call.limit
         sys.stdout, sys.stderr = streams
-        channel.begin()
+        began = time.perf_counter_ns()
         line = answer(runner, request, limit)
+        took_us = (time.perf_counter_ns() - began) // 1000
         if os.getpid() != process:
             return  # a fork of user code's has come back: the answer is its parent's to give
         for stream in streams:
             stream.end(call)
-        channel.write(line)
+        channel.write(b'{"id":%d,"us":%d,%b' % (request["id"], took_us, line[1:]))
+        if line is EXHAUSTED:
+            return  # the server ends this process
 
 
 def serve_together(

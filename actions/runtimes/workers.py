@@ -2,11 +2,15 @@
 
 Several calls share a worker if the action's limit `concurrency` allows it and the worker says that the code can do
 so. Each then has its own deadline, log and cancellation: the worker ends a single call if it can.
+
+Code that runs one call at a time gets its next calls ahead if it is quick, so that it never waits for the server.
+They have not begun: they can be taken back while the first one runs. Start, deadline and log are the first one's.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +24,9 @@ from .requests import loading, request
 from .sandbox import Program, Room
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from collections.abc import Set as AbstractSet
+
     from ...composer import JSON
     from ..ports import Clock
     from .assignments import Assignment, Key
@@ -37,6 +44,10 @@ GRACE_S = 2.0  # for a worker to answer when one of its calls is cancelled
 OUT_OF_MEMORY = "The action exhausted its memory and was aborted."
 OUT_OF_HEAP = "JavaScript heap out of memory"  # Node.js' last line
 MOST_SENT = 3  # attempts, if each worker dies before the code of the invocation has begun
+MOST_AHEAD = 8  # assignments of a worker that runs one at a time
+AHEAD_US = 2_000  # the most time that these may take together, as far as is known
+SMOOTH = 8  # assignments over which durations are averaged
+PATIENCE_S = 0.005  # an assignment may take so long before those behind it are taken back
 LAST_LINES = 40  # of a log, which may hold `OUT_OF_HEAP`
 BESIDE = "Another call in the same worker has ended the worker: it {why}."
 
@@ -47,6 +58,9 @@ class Owner(Protocol):
     def freed(self, worker: Worker) -> None:
         """The worker may have room for an assignment, or has nothing to do."""
 
+    def loaded(self, worker: Worker) -> None:
+        """The worker has loaded code whose calls may share a worker, and knows whether they can."""
+
     def ended(self, worker: Worker) -> None:
         """The worker has ended."""
 
@@ -54,6 +68,9 @@ class Owner(Protocol):
         self, assignment: Assignment, outcome: Success | Failure, variables: dict[str, JSON] | None
     ) -> None:
         """An assignment has ended, with success or failure."""
+
+    def returned(self, assignments: Sequence[Assignment]) -> None:
+        """Assignments that have not begun, in order, are taken back from a worker."""
 
     def again(self, assignment: Assignment) -> None:
         """An assignment's worker ended before any of its code had begun: another worker must run it."""
@@ -72,10 +89,17 @@ class Worker:
         self.language = language
         self.key: Key | None = None
         self.uses = 0
+        self.idle_s = 0.0  # since when it is idle, by the event loop's clock, and whether its owner looks at that
+        self.reaped = False
         self.loaded = self.together = False
         self._under_way: dict[int, Assignment] = {}  # by the number of its line, in this order
         self._leaving: dict[int, asyncio.TimerHandle] = {}  # cancelled, but not known to have ended
         self._retired = False  # it takes no more, and ends with its last assignment
+        self._init = 0  # the number of the line with its code
+        self._took_us: float = AHEAD_US  # an assignment, on average
+        self._slow = False  # its first assignment takes long
+        self._first_s = 0.0  # when that became the first
+        self._watching = False
         self._settings, self._clock, self._owner = settings, clock, owner
         # A result and the variables, each as long as a result may be.
         self._process = Process(2 * settings.result_bytes, self._heard, self._printed)
@@ -93,7 +117,11 @@ class Worker:
         """The number of assignments that it may be given now."""
         if self._retired or self.key is None:
             return 0
-        return (self.key.concurrency if self.together else 1) - self.load
+        if self.together:
+            return self.key.concurrency - self.load
+        if self._slow or not self.loaded:
+            return 1 - self.load
+        return min(MOST_AHEAD, int(AHEAD_US / self._took_us) or 1) - self.load
 
     @property
     def promised(self) -> int:
@@ -123,50 +151,96 @@ class Worker:
     def run(self, assignment: Assignment) -> None:
         """Runs an assignment, which must have this worker's key. The worker must have room for it."""
         assignment.worker, self.uses = self, self.uses + 1
-        assignment.sent += 1
-        assignment.started_ms = self._clock.now_ms()
         self._retired |= assignment.lacking
-        if self.loaded:
-            self._ask(assignment)
-            return
+        if not self.loaded:
+            self._load(assignment)
+        elif self._under_way and not self.together:
+            self._send(assignment, None)
+            if not self._watching:
+                self._watching = True
+                asyncio.get_running_loop().call_later(PATIENCE_S, self._watch)
+        else:
+            self._first(assignment)
+            self._send(assignment, assignment.started_ms)
+
+    def _load(self, assignment: Assignment) -> None:
+        """Sends the code, and the first request with it."""
         # A worker that was started ahead had another limit until now.
         self._process.limit_memory(self.language.most_mb(assignment.key.memory_mb) << 20)
         packages = None if self._lease is None else self._lease.packages
         init = loading(assignment, self._settings, packages)
-        self._under_way[self._process.say(orjson.dumps({"init": init}))] = assignment
-        self._limit(assignment, 0 if assignment.function is None else INIT_S)
+        self._init = self._process.number()
+        self._process.say(orjson.dumps({"init": init}))
+        self._first(assignment, 0 if assignment.function is None else INIT_S)
+        if assignment.alone:
+            self._under_way[self._init] = assignment
+        else:
+            self._send(assignment, assignment.started_ms)
 
-    def _ask(self, assignment: Assignment) -> None:
-        began_ms, number = assignment.started_ms, self._process.said + 1
-        if assignment.function is not None:
-            began_ms = self._clock.now_ms()
+    def _first(self, assignment: Assignment, more_s: float = 0) -> None:
+        """An assignment has no other before it: it begins, and so does its time limit."""
+        assignment.sent += 1
+        assignment.started_ms = self._clock.now_ms()
+        self._limit(assignment, more_s)
+
+    def _send(self, assignment: Assignment, began_ms: int | None) -> None:
+        number = self._process.number()
         document = request(assignment, self._settings, number, began_ms)
         self._process.say(orjson.dumps(document))
         self._under_way[number] = assignment
-        if assignment.deadline_s == 0 or assignment.function is not None:
-            self._limit(assignment)
 
     def cancel(self, assignment: Assignment, failure: Failure) -> None:
         """Stops one of its assignments, which fails. The worker ends with it if there is no other way."""
-        if not self.together:
-            self.end(failure, assignment)
-            return
         (number,) = [each for each, other in self._under_way.items() if other is assignment]
-        del self._under_way[number]
-        loop = asyncio.get_running_loop()
-        self._leaving[number] = loop.call_later(GRACE_S, self._stuck)
-        self._process.say(orjson.dumps({"cancel": number}))
+        if self.together:
+            del self._under_way[number]
+            loop = asyncio.get_running_loop()
+            self._leaving[number] = loop.call_later(GRACE_S, self._stuck)
+            self._process.say(orjson.dumps({"cancel": number}))
+        else:
+            unbegun = self._process.take_back() if self.loaded else set()
+            if number not in unbegun:
+                self._stop(assignment, failure, unbegun)
+                return
+            self._give_back(unbegun, assignment)
         self._owner.finished(assignment, assignment.failed(failure), None)
 
-    def end(self, failure: Failure | None = None, assignment: Assignment | None = None) -> None:
+    def _give_back(self, unbegun: set[int], cancelled: Assignment | None = None) -> None:
+        """Gives assignments that have not begun to other workers, but for one that is cancelled."""
+        first = next(iter(self._under_way))
+        if first in unbegun:
+            self._under_way[first].sent -= 1
+        back = [self._under_way.pop(number) for number in [*self._under_way] if number in unbegun]
+        back = [each for each in back if each is not cancelled]
+        if back:
+            self._owner.returned(back)
+        if not self._under_way:
+            self._rest()
+
+    def _stop(self, assignment: Assignment, failure: Failure, unbegun: set[int]) -> None:
+        """Ends the worker, which runs one assignment at a time, for the first one."""
+        if self.loaded and len(self._under_way.keys() - unbegun) > 1:
+            assignment.deadline_s += PATIENCE_S  # another one has begun: its answer is on the way
+            self._give_back(unbegun)
+        else:
+            self.end(failure, assignment, unbegun)
+
+    def end(
+        self,
+        failure: Failure | None = None,
+        assignment: Assignment | None = None,
+        unbegun: AbstractSet[int] = frozenset(),
+    ) -> None:
         """Kills the process.
 
         Its assignments that have begun fail with `failure`; or, if this is the failure of one of them, that one
         fails, and the others of its worker's death. Those that have not begun are given to other workers.
         """
         self._process.drain()
-        ended, begun = self._under_way, {n for n in self._under_way if self._process.has_begun(n)}
-        self._under_way = {}
+        unbegun = unbegun | self._process.take_back()
+        if not self.loaded and self._init not in unbegun:
+            unbegun = set()  # to load code is to run it
+        ended, self._under_way = self._under_way, {}
         for timer in [*self._leaving.values(), *filter(None, [self._timer])]:
             timer.cancel()
         self._leaving, self._timer, self._retired = {}, None, True
@@ -175,11 +249,16 @@ class Worker:
         if lease is not None:
             lease.close()
         self._owner.ended(self)
-        for number, each in reversed(ended.items()):
-            if each is not assignment and number not in begun:
+        first = next(iter(ended), 0)
+        back = {n: each for n, each in ended.items() if n in unbegun and each is not assignment}
+        behind = [each for n, each in back.items() if n != first and not self.together]
+        if behind:
+            self._owner.returned(behind)
+        for number, each in reversed(back.items()):
+            if self.together or number == first:
                 self._unbegun(each)
         for number, each in ended.items():
-            if failure is not None and (each is assignment or number in begun):
+            if failure is not None and number not in back:
                 theirs = each is assignment or assignment is None
                 told = failure if theirs else Failure(CRASHED, BESIDE.format(why=_why(failure)))
                 self._owner.finished(each, each.failed(told), None)
@@ -200,6 +279,7 @@ class Worker:
             return  # a message without a request
         match document:
             case {"value": value, **rest} if assignment.fits(value, rest.get("variables", {})):
+                self._measure(rest.get("us"))
                 self._finish(number, assignment.outcome(value), document.get("variables"))
             case {"log": str(line)}:
                 assignment.log(line, self._clock.now_ms())
@@ -207,6 +287,7 @@ class Worker:
                 self._begin(assignment, together=rest.get("together") is True)
             case {"error": error, "code": str(code), **rest} if code in FAILURES:
                 variables = rest.get("variables")
+                self._measure(rest.get("us"))
                 self._finish(
                     number,
                     Failure(code, error, classes_told(rest.get("raised"))),
@@ -226,26 +307,31 @@ class Worker:
     def _meant(self, document: Any) -> int:
         """The number of the assignment that a message is about; 0 for none.
 
-        A worker with several names it. Output that is no call's goes to the log of the call that came last.
+        An answer names it. Output that is no call's goes to the log of the call that began last.
         """
-        if not self.together:
-            return next(iter(self._under_way), 0)
         number = document.get("id") if isinstance(document, dict) else None
         return number if isinstance(number, int) else self._last
 
     @property
     def _last(self) -> int:
-        return next(reversed(self._under_way), 0)
+        """The number of the assignment that has begun last; 0 for none."""
+        order = reversed(self._under_way) if self.together else iter(self._under_way)
+        return next(order, 0)
 
     def _begin(self, assignment: Assignment, *, together: bool) -> None:
         """The code is loaded: its first request follows, and those that waited for it."""
         assert self.key is not None  # noqa: S101  it has an assignment
         self.loaded, self.together = True, together and self.key.concurrency > 1
         assignment.init_ms = max(0, self._clock.now_ms() - assignment.started_ms)
-        self._under_way.clear()
-        self._ask(assignment)
+        if assignment.alone:
+            del self._under_way[self._init]
+            began_ms = assignment.started_ms
+            if assignment.function is not None:
+                self._limit(assignment)
+                began_ms = self._clock.now_ms()
+            self._send(assignment, began_ms)
         if self.key.concurrency > 1:
-            self._owner.freed(self)
+            self._owner.loaded(self)
 
     def _printed(self, stream: str, lines: list[bytes]) -> None:
         assignment = self._under_way.get(self._last)
@@ -266,8 +352,28 @@ class Worker:
         if isinstance(outcome, Failure) and outcome.code == CRASHED:
             self.end(Failure(CRASHED, BESIDE.format(why=_why(outcome))))
         else:
+            if self._under_way and not self.together:
+                self._first(next(iter(self._under_way.values())))
+            self._slow = False
             self._rest()
         self._owner.finished(assignment, outcome, variables)
+
+    def _measure(self, took_us: Any) -> None:
+        if isinstance(took_us, int):
+            self._took_us += (max(took_us, 1) - self._took_us) / SMOOTH
+
+    def _watch(self) -> None:
+        """Takes back what waits behind an assignment that takes long: another worker may be quicker."""
+        self._watching, loop = False, asyncio.get_running_loop()
+        if self.load < 2 or self.together:  # noqa: PLR2004  one that runs, and one that waits
+            return
+        late_s = loop.time() - self._first_s - PATIENCE_S
+        if late_s < -EARLY_S:
+            self._watching = True
+            loop.call_later(-late_s, self._watch)
+            return
+        self._slow = True
+        self._give_back(self._process.take_back())
 
     def _left(self, number: int, document: dict[str, JSON]) -> None:
         """Handles what a worker says about a call that was cancelled."""
@@ -299,7 +405,7 @@ class Worker:
 
     def _unbegun(self, assignment: Assignment) -> None:
         """Handles the end of a worker before the code of its assignment began: a retry repeats no side effect."""
-        assignment.worker, assignment.deadline_s = None, 0.0
+        assignment.worker = None
         if assignment.sent < MOST_SENT:
             self._owner.again(assignment)
             return
@@ -315,7 +421,8 @@ class Worker:
     def _limit(self, assignment: Assignment, more_s: float = 0) -> None:
         """Starts the time limit. The time to load a function does not count, as on Lambda."""
         loop = asyncio.get_running_loop()
-        assignment.deadline_s = due_s = loop.time() + assignment.timeout_s + more_s
+        self._first_s = loop.time()
+        assignment.deadline_s = due_s = self._first_s + assignment.timeout_s + more_s
         if self._timer is None or self._timer.when() > due_s:
             if self._timer is not None:
                 self._timer.cancel()
@@ -325,18 +432,27 @@ class Worker:
         """Stops the assignments whose time is over. One timer is enough: most end long before."""
         loop, self._timer = asyncio.get_running_loop(), None
         over_s = loop.time() + EARLY_S
-        for assignment in list(self._under_way.values()):
-            if assignment.deadline_s <= over_s and assignment.worker is self:
+        for assignment in list(self._timed()):
+            if assignment.deadline_s <= over_s:
                 self._expire(assignment)
-        dues_s = [assignment.deadline_s for assignment in self._under_way.values()]
-        if dues_s:
+        dues_s = [assignment.deadline_s for assignment in self._timed()]
+        if dues_s and self._timer is None:
             self._timer = loop.call_at(min(dues_s), self._look)
+
+    def _timed(self) -> Iterable[Assignment]:
+        """The assignments that have begun."""
+        under_way = self._under_way.values()
+        return under_way if self.together else itertools.islice(under_way, 1)
 
     def _expire(self, assignment: Assignment) -> None:
         limit_ms = assignment.invocation.action.limits.timeout_ms
         during = "" if self.loaded else " during initialization"
         text = f"The action exceeded its time limits of {limit_ms} milliseconds{during}."
-        self.cancel(assignment, Failure(TIMEOUT, text))
+        if self.together:
+            self.cancel(assignment, Failure(TIMEOUT, text))
+        else:
+            unbegun = self._process.take_back() if self.loaded else set()
+            self._stop(assignment, Failure(TIMEOUT, text), unbegun)
 
     def _measured(self, use: Use) -> None:
         """Ends the worker if it exceeds a limit. The kernel limits each process only, not all of them together."""
