@@ -389,6 +389,10 @@ class WorkerPool:
 
     def returned(self, assignments: Sequence[Assignment]) -> None:
         """Gives assignments that a worker had ahead to idle workers, or puts them before those that wait."""
+        if not self._size:
+            for assignment in assignments:
+                self.finished(assignment, _STOPPING, None)
+            return
         key, loop = assignments[0].key, asyncio.get_running_loop()
         waiting = self._waiting.setdefault(key, deque())
         for assignment in reversed(assignments):

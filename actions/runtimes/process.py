@@ -130,7 +130,7 @@ class Process(asyncio.Protocol):
     def say(self, line: bytes) -> None:
         """Sends one JSON document, without its newline, together with the others of this turn of the event loop."""
         if not self._lines:
-            asyncio.get_running_loop().call_soon(self._send)
+            asyncio.get_running_loop().call_soon(self.send)
         self._lines.append(line)
 
     def number(self) -> int:
@@ -139,7 +139,8 @@ class Process(asyncio.Protocol):
         self._unsent += self._numbered.to_bytes(TICKET_BYTES, "little")
         return self._numbered
 
-    def _send(self) -> None:
+    def send(self) -> None:
+        """Sends at once what has been said."""
         if self._tickets is None or not self._lines:
             return
         if self._unsent:
@@ -156,7 +157,7 @@ class Process(asyncio.Protocol):
         """
         if self._tickets is None:
             return set()  # the server ended it because of a message
-        self._send()
+        self.send()
         try:
             data = os.read(self._tickets[0], TICKETS_BYTES)
         except BlockingIOError:

@@ -70,7 +70,7 @@ class Together:
     def take(self) -> None:
         """Acts on all documents that have come."""
         while self.channel.lines:
-            document = self.channel.next()
+            document = self.channel.receive()
             if "cancel" in document:
                 self.cancel(document["cancel"])
             else:

@@ -17,14 +17,12 @@ const { AsyncLocalStorage } = require('async_hooks')
 const { createRequire, stripTypeScriptTypes: strip } = require('module')
 
 const LINE_CHARS = 32 << 10 // a longer line of output is sent in pieces
-const MAX_CLASSES = 16 // names of an error's classes that are told
-const MAX_CLASS = 100 // characters of each
+const [MAX_CLASSES, MAX_CLASS] = [16, 100] // names of an error's classes that are told, and characters of each
 const HEAD_BYTES = 1024 // of a result that is too long, for the error
 const UNPACKED_BYTES = 512 << 20 // of an archive, so that a small one cannot fill the disk
 const BUSY_MS = 1 // before a full socket is written to again
 
-const fd = Number(process.argv[2])
-const tickets = Number(process.argv[3])
+const [fd, tickets] = process.argv.slice(2).map(Number)
 const pause = new Int32Array(new SharedArrayBuffer(4))
 
 // --- the socket ----------------------------------------------------------------------------------
@@ -47,14 +45,9 @@ const taken = Buffer.alloc(4)
 
 // Takes the ticket of a line; false if the server has taken the line back.
 function begin (number) {
-  while (ticket < number) {
-    try {
-      if (!fs.readSync(tickets, taken, 0, taken.length, null)) return false
-    } catch (error) {
-      return false
-    }
-    ticket = taken.readUInt32LE()
-  }
+  try {
+    while (ticket < number && fs.readSync(tickets, taken)) ticket = taken.readUInt32LE()
+  } catch {} // there is none
   return ticket === number
 }
 
@@ -72,11 +65,10 @@ class Call {
   }
 }
 
-let logsBytes = 0
+let [logsBytes, together] = [0, false]
 let stray = new Call() // gets what is no call's
 const calls = new AsyncLocalStorage()
 const running = new Map() // calls by id, if several may be under way
-let together = false
 
 function emit (call, stream, text) {
   if (call.left < 0 || call.dropped) return
@@ -428,8 +420,8 @@ let [limit, functions] = [0, new Map()]
 
 async function take ({ init }) {
   logsBytes = init.logs_bytes
-  stray = new Call()
   limit = init.result_bytes
+  stray = new Call()
   Object.assign(process.env, init.env)
   begin(1)
   try {
@@ -440,8 +432,7 @@ async function take ({ init }) {
     send({ failed: said(error).slice(0, LINE_CHARS) })
     return
   }
-  together = init.concurrency > 1
-  send({ ready: true, together })
+  send({ ready: true, together: together = init.concurrency > 1 })
 }
 
 async function run (request) {
@@ -454,7 +445,6 @@ async function run (request) {
   write(`{"id":${request.id},"us":${took},${line.slice(1)}`)
 }
 
-// Nobody waits for this: several run at the same time.
 async function runBeside (request) {
   const call = new Call(request.id)
   running.set(call.id, call)
@@ -467,15 +457,14 @@ async function runBeside (request) {
   if (!call.dropped) write(`{"id":${call.id},${line.slice(1)}`)
 }
 
-// A promise cannot be stopped.
 function drop (id) {
   const call = running.get(id)
   if (!call) return // its answer is on the way
   call.dropped = true
-  send({ id, left: false })
+  send({ id, left: false }) // a promise cannot be stopped
 }
 
-// Does what takes time the first time, before it is asked for anything: it may have been started ahead.
+// Does what takes time the first time: it may have been started ahead.
 async function prepare () {
   const init = { name: 'nothing', code: 'function main (p) { return p }', main: 'main', functions: {} }
   await answer(await load(init), { env: { NOTHING: null }, params: {} }, HEAD_BYTES)

@@ -43,6 +43,7 @@ MAX_CLASSES, MAX_CLASS = 16, 100  # names of an exception's classes, and charact
 HEAD_BYTES = 1024  # of a result that is too long, for the error
 READ_BYTES = 1 << 18
 TICKET_BYTES = 4
+TRUNCATED = b"Logs were truncated because the total bytes size exceeds the limit of %d bytes."
 END = 1 << 32  # no ticket: the server has ended
 COROUTINE = 0x80  # the flag of the code of an `async def`
 TOGETHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "together.py")
@@ -71,16 +72,12 @@ class Channel:
         self.pieces.append(rest)
         return bool(data)
 
-    def next(self) -> Any:
-        """The next document of those that have come."""
-        return json.loads(self.lines.pop())
-
     def receive(self) -> Any:
         """The next document, or None at the end of the connection."""
         while not self.lines:
             if not self.read():
                 return None
-        return self.next()
+        return json.loads(self.lines.pop())
 
     def begin(self, number: int) -> bool:
         """Takes the ticket of a line. Returns False if the server has taken the line back."""
@@ -148,10 +145,7 @@ class Log(io.TextIOBase):
         raw = line.encode("utf-8", "backslashreplace")
         call.left -= len(start) + len(raw) + 1
         if call.left < 0:
-            raw = (
-                b"Logs were truncated because the total bytes size exceeds "
-                b"the limit of %d bytes." % call.limit
-            )
+            raw = TRUNCATED % call.limit
         self.channel.send({"log": start + raw.decode(), **call.mark})
 
     def end(self, call: Call) -> None:
@@ -331,15 +325,6 @@ class Runner:
         return self.loop.run_until_complete(result)
 
 
-def answer(runner: Runner, request: dict[str, Any], limit: int) -> bytes:
-    """The line that answers a request, for anything that user code does except ending the process."""
-    try:
-        result = runner.run(request)
-    except Exception as error:  # noqa: BLE001  the boundary to user code
-        return refusal(error, request, limit)
-    return success(result, limit)
-
-
 def refusal(error: BaseException, request: dict[str, Any], limit: int) -> bytes:
     """The line that answers a request whose function has raised an error."""
     if isinstance(error, NoResultError):
@@ -438,10 +423,8 @@ def serve(channel: Channel, init: dict[str, Any], streams: tuple[Log, Log], call
         return
     together = init["concurrency"] > 1 and runner.can_overlap()
     channel.send({"ready": True, "together": together})
-    if together:
-        serve_together(channel, runner, streams, call, init["result_bytes"])
-    else:
-        serve_one_by_one(channel, runner, streams, call, init["result_bytes"])
+    serving = serve_together if together else serve_one_by_one
+    serving(channel, runner, streams, call, init["result_bytes"])
 
 
 def serve_one_by_one(
@@ -454,7 +437,10 @@ def serve_one_by_one(
         call.left = call.limit
         sys.stdout, sys.stderr = streams
         began = time.perf_counter_ns()
-        line = answer(runner, request, limit)
+        try:
+            line = success(runner.run(request), limit)
+        except Exception as error:  # noqa: BLE001  the boundary to user code
+            line = refusal(error, request, limit)
         took_us = (time.perf_counter_ns() - began) // 1000
         if os.getpid() != process:
             return  # a fork of user code's has come back: the answer is its parent's to give
@@ -471,11 +457,9 @@ def serve_together(
     """Answers requests whose calls share an event loop. Few actions need this code, or asyncio."""
     from importlib.machinery import SourceFileLoader
 
-    program = types.ModuleType("together")
-    code = SourceFileLoader("together", TOGETHER).get_code("together")
-    assert code is not None  # noqa: S101  it has its source
-    exec(code, program.__dict__)  # noqa: S102  it is ours
-    program.Together(channel, runner, streams, call, (success, refusal, limit)).serve()
+    names: dict[str, Any] = {}
+    exec(SourceFileLoader("together", TOGETHER).get_code("together") or "", names)  # noqa: S102  it is ours
+    names["Together"](channel, runner, streams, call, (success, refusal, limit)).serve()
 
 
 def prepare() -> None:

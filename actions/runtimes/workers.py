@@ -162,6 +162,8 @@ class Worker:
         else:
             self._first(assignment)
             self._send(assignment, assignment.started_ms)
+            if not self.together:  # it is idle
+                self._process.send()
 
     def _load(self, assignment: Assignment) -> None:
         """Sends the code, and the first request with it."""
