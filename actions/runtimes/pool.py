@@ -18,6 +18,7 @@ import logging
 from collections import deque
 from dataclasses import dataclass
 from errno import EDQUOT, ENOSPC
+from operator import itemgetter
 from typing import TYPE_CHECKING, Self
 
 from ...composer import CANCELLED, Failure
@@ -208,8 +209,9 @@ class WorkerPool:
         after. Of those that run quick calls one by one, it is an idle one, or else the one with fewest.
         """
         key = assignment.key
+        workers = self._workers.get(key, ())
         if key.concurrency > 1 and not self._waiting.get(key) and not self._yields():
-            shared = [each for each in self._roomy(key) if each.together]
+            shared = [each for each in workers if each.together and each.load and each.room > 0]
             if shared:
                 return max(shared, key=lambda each: each.load)
         idle = self._idle.get(key)
@@ -217,11 +219,9 @@ class WorkerPool:
             return idle.pop()
         if self._waiting or assignment.alone:
             return None
-        return min(self._roomy(key), key=lambda each: each.load, default=None)
-
-    def _roomy(self, key: Key) -> list[Worker]:
-        """Workers that have assignments, and room for more."""
-        return [each for each in self._workers.get(key, ()) if each.load and each.room > 0]
+        loads = [(each.load, each) for each in workers]
+        load, worker = min(loads, key=itemgetter(0), default=(0, None))
+        return worker if worker is not None and load and worker.room > 0 else None
 
     def _yields(self) -> bool:
         """True if code has waited too long for a worker: one that always has calls would never give its place away."""

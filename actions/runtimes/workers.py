@@ -97,6 +97,7 @@ class Worker:
         self._retired = False  # it takes no more, and ends with its last assignment
         self._init = 0  # the number of the line with its code
         self._took_us: float = AHEAD_US  # an assignment, on average
+        self._prints = False  # past Python, so that lines do not say whose they are
         self._slow = False  # its first assignment takes long
         self._first_s = 0.0  # when that became the first
         self._watching = False
@@ -110,7 +111,7 @@ class Worker:
     @property
     def load(self) -> int:
         """The number of its assignments."""
-        return len(self._under_way) + len(self._leaving)
+        return len(self._under_way) + len(self._leaving) if self._leaving else len(self._under_way)
 
     @property
     def room(self) -> int:
@@ -119,7 +120,7 @@ class Worker:
             return 0
         if self.together:
             return self.key.concurrency - self.load
-        if self._slow or not self.loaded:
+        if self._slow or self._prints or not self.loaded:
             return 1 - self.load
         return min(MOST_AHEAD, int(AHEAD_US / self._took_us) or 1) - self.load
 
@@ -336,6 +337,7 @@ class Worker:
             self._owner.loaded(self)
 
     def _printed(self, stream: str, lines: list[bytes]) -> None:
+        self._prints = True
         assignment = self._under_way.get(self._last)
         if assignment is None:
             return

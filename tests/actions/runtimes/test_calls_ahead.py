@@ -172,6 +172,21 @@ async def test_an_action_with_credentials_is_sent_when_it_can_begin(tmp_path):
         await pids(asked)
 
 
+async def test_code_whose_children_print_gets_none_ahead_so_that_lines_find_their_call(tmp_path):
+    prints = python(
+        "import os\n" + PYTHON.replace("    print(", "    os.write(1, b'raw\\n')\n    print(")
+    )
+    world = World(
+        WorkerPool(Sandbox(), StandingClock(), WorkerSettings(), Bounds(size=1)),
+        None, prints, tmp_path,
+    )  # fmt: skip
+    async with world.pool:
+        for n in range(40):
+            await world.ask(n=n).next()
+
+        assert world.worker.room == 1
+
+
 async def test_no_call_is_sent_ahead_while_other_code_waits(tmp_path):
     async with warm_world(python(PYTHON), tmp_path, size=1) as world:
         world.stop()
