@@ -74,8 +74,10 @@ class Process(asyncio.Protocol):
         self._started: _Started | None = None
         self._watch: Watch | None = None
         self._numbered = 0  # lines
-        self._lines: list[bytes] = []  # to be sent at the end of this turn of the event loop
+        self._lines: list[bytes] = []  # to be sent
         self._unsent = b""  # their tickets
+        self._sending = False
+        self._unbegun: set[int] = set()  # lines, when the process was ended
         self._tickets: tuple[int, int] | None = None  # the ends of the pipe
 
     async def start(self, sandbox: Sandbox, program: Program, parent: Path | None) -> None:
@@ -128,10 +130,14 @@ class Process(asyncio.Protocol):
     # --- messages ----------------------------------------------------------------------------
 
     def say(self, line: bytes) -> None:
-        """Sends one JSON document, without its newline, together with the others of this turn of the event loop."""
-        if not self._lines:
-            asyncio.get_running_loop().call_soon(self.send)
+        """Adds a JSON document, without its newline, to those to be sent."""
         self._lines.append(line)
+
+    def send_soon(self) -> None:
+        """Sends what is said in this turn of the event loop, all at once."""
+        if not self._sending:
+            self._sending = True
+            asyncio.get_running_loop().call_soon(self.send)
 
     def number(self) -> int:
         """The number of a line on which user code begins. The line must be said next."""
@@ -141,6 +147,7 @@ class Process(asyncio.Protocol):
 
     def send(self) -> None:
         """Sends at once what has been said."""
+        self._sending = False
         if self._tickets is None or not self._lines:
             return
         if self._unsent:
@@ -156,7 +163,8 @@ class Process(asyncio.Protocol):
         for its own runs only.
         """
         if self._tickets is None:
-            return set()  # the server ended it because of a message
+            unbegun, self._unbegun = self._unbegun, set()
+            return unbegun
         self.send()
         try:
             data = os.read(self._tickets[0], TICKETS_BYTES)
@@ -245,9 +253,11 @@ class Process(asyncio.Protocol):
             self._watch.end()
         for read in list(self._outputs):
             self._close(read)
-        for ticket_end in self._tickets or ():
-            os.close(ticket_end)
-        self._tickets = None
+        if self._tickets is not None:
+            self._unbegun = self.take_back()
+            for end in self._tickets:
+                os.close(end)
+            self._tickets = None
         started.sandbox.stop(started.process, started.home)
         if self._transport is not None:
             self._transport.abort()

@@ -157,13 +157,16 @@ class Worker:
             self._load(assignment)
         elif self._under_way and not self.together:
             self._send(assignment, None)
+            self._process.send_soon()
             if not self._watching:
                 self._watching = True
                 asyncio.get_running_loop().call_later(PATIENCE_S, self._watch)
         else:
             self._first(assignment)
             self._send(assignment, assignment.started_ms)
-            if not self.together:  # it is idle
+            if self.together:
+                self._process.send_soon()
+            else:  # it is idle
                 self._process.send()
 
     def _load(self, assignment: Assignment) -> None:
@@ -179,6 +182,7 @@ class Worker:
             self._under_way[self._init] = assignment
         else:
             self._send(assignment, assignment.started_ms)
+        self._process.send()
 
     def _first(self, assignment: Assignment, more_s: float = 0) -> None:
         """An assignment has no other before it: it begins, and so does its time limit."""
@@ -200,6 +204,7 @@ class Worker:
             loop = asyncio.get_running_loop()
             self._leaving[number] = loop.call_later(GRACE_S, self._stuck)
             self._process.say(orjson.dumps({"cancel": number}))
+            self._process.send_soon()
         else:
             unbegun = self._process.take_back() if self.loaded else set()
             if number not in unbegun:
@@ -333,6 +338,7 @@ class Worker:
                 self._limit(assignment)
                 began_ms = self._clock.now_ms()
             self._send(assignment, began_ms)
+            self._process.send()
         if self.key.concurrency > 1:
             self._owner.loaded(self)
 

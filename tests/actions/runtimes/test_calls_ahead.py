@@ -18,7 +18,7 @@ CANCELLED = Failure("Cancelled", {"code": "Cancelled", "message": "cancelled"})
 
 # Each call writes its number when it runs; it waits at a gate, or ends its worker, if it is told to.
 PYTHON = """
-import os
+import os, sys
 
 def main(params):
     print("this is", params.get("n"))
@@ -30,6 +30,8 @@ def main(params):
         os.kill(os.getpid(), 9)
     if "starves" in params:
         raise MemoryError
+    if "floods" in params:
+        os.write(int(sys.argv[1]), b"x" * 5_000_000)
     return {"pid": os.getpid(), "deadline": int(os.environ["__OW_DEADLINE"])}
 """
 NODE = """
@@ -295,11 +297,12 @@ async def test_when_a_worker_is_killed_before_any_has_begun_all_run_once(world):
     assert world.ran() == [0, 1, 2, 3, 4]
 
 
-async def test_a_call_that_exhausts_its_memory_harms_none_behind_it(tmp_path, monkeypatch):
+@pytest.mark.parametrize("how", ["starves", "floods"])
+async def test_a_call_whose_worker_the_server_ends_harms_none_behind_it(tmp_path, monkeypatch, how):
     monkeypatch.setattr(workers, "PATIENCE_S", 3600)
     async with warm_world(python(PYTHON), tmp_path) as world:
         world.stop()
-        asked = [world.ask(n=n, **({"starves": 1} if n == 0 else {})) for n in range(4)]
+        asked = [world.ask(n=n, **({how: 1} if n == 0 else {})) for n in range(4)]
 
         world.go_on()
 
