@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 
 import pytest
@@ -447,3 +448,45 @@ async def test_calls_that_never_pause_leave_a_place_to_other_code(monkeypatch):
 
         more = False
         assert other.outcome == Success({"n": 1})
+
+
+# --- all of it ---------------------------------------------------------------------------------
+
+CHAOS = """
+import asyncio, os
+async def main(params):
+    with open(params["file"], "a") as file:
+        file.write(f"{params['n']} ")
+    if "dies" in params:
+        os.kill(os.getpid(), 9)
+    for _ in range(params["n"] % 7):
+        await asyncio.sleep(0)
+    return {"n": params["n"]}
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_whatever_ends_workers_no_call_runs_twice_and_all_are_answered_once(
+    pool, tmp_path, seed
+):
+    chance, file = random.Random(seed), tmp_path / "ran"
+    action, asked = python(CHAOS, limits={"concurrency": 5}), []
+    for n in range(120):
+        end = {"dies": 1} if chance.random() < 0.03 else {}
+        asked.append(ask(pool, action, {"file": str(file), "n": n, **end}))
+        if chance.random() < 0.1:
+            pool.cancel(chance.choice(asked).activation)
+        if chance.random() < 0.2:
+            await chance.choice(asked).next()
+
+    ended = [(await answers.next()).outcome for answers in asked]
+
+    ran = [int(n) for n in file.read_text().split()]
+    assert len(ran) == len(set(ran))
+    for n, outcome in enumerate(ended):
+        if isinstance(outcome, Success):
+            assert outcome.value == {"n": n}
+            assert n in ran
+        else:
+            assert outcome.code in {"Crashed", "Cancelled"}
+    assert [len(answers.all) for answers in asked] == [1] * 120
