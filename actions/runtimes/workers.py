@@ -198,7 +198,10 @@ class Worker:
 
     def cancel(self, assignment: Assignment, failure: Failure) -> None:
         """Stops one of its assignments, which fails. The worker ends with it if there is no other way."""
-        (number,) = [each for each, other in self._under_way.items() if other is assignment]
+        numbers = [each for each, other in self._under_way.items() if other is assignment]
+        if not numbers:
+            return  # the worker has just ended, and one of its other assignments is told so first
+        (number,) = numbers
         if self.together:
             del self._under_way[number]
             loop = asyncio.get_running_loop()

@@ -381,6 +381,25 @@ async def test_a_crash_fails_all_calls_that_had_begun(pool, made):
     assert pool.resent == 0
 
 
+async def test_whoever_hears_of_a_crash_may_cancel_the_calls_beside_it(pool, made):
+    other, heard = Answers(), []
+    beside = invocation(made(), {"me": "beside"})
+
+    def cancel(completion):
+        heard.append(completion.outcome.code)
+        pool.cancel(beside.activation)
+
+    pool.invoke(invocation(made(), {"me": "first"}), cancel)
+    other.invoke(pool, beside)
+    (met,) = await values([ask(pool, made(), {"meet": "alone", "n": 1})])
+
+    os.kill(met["pid"], signal.SIGKILL)
+
+    assert (await other.next()).outcome.code == "Crashed"
+    assert heard == ["Crashed"]
+    assert len(other.all) == 1
+
+
 async def test_calls_that_had_not_begun_are_given_to_another_worker(pool, made):
     action = made()
     (begun,), worker = await held(pool, action)
