@@ -14,6 +14,7 @@ import orjson
 
 from ...composer import MAX_DEPTH, flaw, overflow
 from ..kinds import NODE
+from .tickets import Tickets
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 SLACK_BYTES = 1 << 20  # of a line from a worker, above the longest result and log line
 GARBLED_BYTES = 1 << 10  # shown of a line that is not JSON
 OUTPUT_BYTES = 64 << 10  # of a worker's children's output, read at once
-TICKET_BYTES = 4
-TICKETS_BYTES = 64 << 10  # as many as a pipe holds
 DEPTH = MAX_DEPTH + 1  # of a document that holds a value
 LINE_BYTES = 32 << 10  # a longer line is split
 
@@ -73,12 +72,9 @@ class Process(asyncio.Protocol):
         self._printing = select.poll()  # asks for all outputs at once
         self._started: _Started | None = None
         self._watch: Watch | None = None
-        self._numbered = 0  # lines
         self._lines: list[bytes] = []  # to be sent
-        self._unsent = b""  # their tickets
         self._sending = False
-        self._unbegun: set[int] = set()  # lines, when the process was ended
-        self._tickets: tuple[int, int] | None = None  # the ends of the pipe
+        self.tickets = Tickets()
 
     async def start(self, sandbox: Sandbox, program: Program, parent: Path | None) -> None:
         """Starts the process, in a new directory below `parent`."""
@@ -86,10 +82,7 @@ class Process(asyncio.Protocol):
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             near, far = map(contextlib.closing, socket.socketpair())
             connection, fd = ours.enter_context(near), theirs.enter_context(far).fileno()
-            tickets = os.pipe()
-            for end in tickets:
-                os.set_blocking(end, False)
-                ours.callback(os.close, end)
+            tickets = self.tickets.open(ours)
             reads, writes = zip(os.pipe(), os.pipe(), strict=True)
             for read, write in zip(reads, writes, strict=True):
                 ours.callback(os.close, read)
@@ -97,9 +90,8 @@ class Process(asyncio.Protocol):
             home = sandbox.home(parent)
             ours.callback(sandbox.discard, home)
             self._exact = program.language.kind != NODE
-            process = sandbox.start(program, (fd, tickets[0]), home, (writes[0], writes[1]))
+            process = sandbox.start(program, (fd, tickets), home, (writes[0], writes[1]))
             self._started = _Started(process, home, sandbox)
-            self._tickets = tickets
             ours.pop_all()
         for read, stream in zip(reads, ("stdout", "stderr"), strict=True):
             os.set_blocking(read, False)
@@ -139,39 +131,19 @@ class Process(asyncio.Protocol):
             self._sending = True
             asyncio.get_running_loop().call_soon(self.send)
 
-    def number(self) -> int:
-        """The number of a line on which user code begins. The line must be said next."""
-        self._numbered += 1
-        self._unsent += self._numbered.to_bytes(TICKET_BYTES, "little")
-        return self._numbered
-
     def send(self) -> None:
         """Sends at once what has been said."""
         self._sending = False
-        if self._tickets is None or not self._lines:
+        if self._started is None or not self._lines:
             return
-        if self._unsent:
-            os.write(self._tickets[1], self._unsent)
+        self.tickets.hand_out()
         self._transport.write(b"\n".join((*self._lines, b"")))
-        self._unsent = b""
         self._lines.clear()
 
     def take_back(self) -> set[int]:
-        """Takes back all lines on which user code has not begun. Returns their numbers.
-
-        The pipe gives each ticket once: to the worker, or to us. User code can read it, too: then the answer is wrong
-        for its own runs only.
-        """
-        if self._tickets is None:
-            unbegun, self._unbegun = self._unbegun, set()
-            return unbegun
+        """Takes back all lines with a ticket on which user code has not begun. Returns their numbers."""
         self.send()
-        try:
-            data = os.read(self._tickets[0], TICKETS_BYTES)
-        except BlockingIOError:
-            return set()
-        starts = range(0, len(data), TICKET_BYTES)
-        return {int.from_bytes(data[at : at + TICKET_BYTES], "little") for at in starts}
+        return self.tickets.take_back()
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
@@ -253,11 +225,7 @@ class Process(asyncio.Protocol):
             self._watch.end()
         for read in list(self._outputs):
             self._close(read)
-        if self._tickets is not None:
-            self._unbegun = self.take_back()
-            for end in self._tickets:
-                os.close(end)
-            self._tickets = None
+        self.tickets.close()
         started.sandbox.stop(started.process, started.home)
         if self._transport is not None:
             self._transport.abort()

@@ -175,7 +175,7 @@ class Worker:
         self._process.limit_memory(self.language.most_mb(assignment.key.memory_mb) << 20)
         packages = None if self._lease is None else self._lease.packages
         init = loading(assignment, self._settings, packages)
-        self._init = self._process.number()
+        self._init = self._process.tickets.next()
         self._process.say(orjson.dumps({"init": init}))
         self._first(assignment, 0 if assignment.function is None else INIT_S)
         if assignment.alone:
@@ -191,7 +191,7 @@ class Worker:
         self._limit(assignment, more_s)
 
     def _send(self, assignment: Assignment, began_ms: int | None) -> None:
-        number = self._process.number()
+        number = self._process.tickets.next()
         document = request(assignment, self._settings, number, began_ms)
         self._process.say(orjson.dumps(document))
         self._under_way[number] = assignment
