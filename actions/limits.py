@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of an activation. Those of a composition apply to its inline functions."""
+    """The limits of an activation. Those of a composition apply to its inline functions.
+
+    `concurrency` is the number of activations that may share a worker: https://github.com/apache/openwhisk/blob/master/docs/intra-concurrency.md
+    """
 
     timeout_ms: int = 60_000
     memory_mb: int = 256
@@ -44,7 +47,7 @@ BOUNDS = {  # field: (attribute, least, most, unit), as OpenWhisk has them
     "timeout": ("timeout_ms", 100, 300_000, " milliseconds"),
     "memory": ("memory_mb", 128, 512, " MB"),
     "logs": ("logs_mb", 0, 10, " MB"),
-    "concurrency": ("concurrency", 1, 1, ""),
+    "concurrency": ("concurrency", 1, 500, ""),
 }
 
 

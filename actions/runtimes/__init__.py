@@ -10,8 +10,8 @@ from .inline import InlineInvoker
 from .languages import Language, find_languages
 from .packages import Cook, Packages, PackagesState, packages_state
 from .pool import Bounds, WorkerPool
+from .requests import WorkerSettings
 from .sandbox import Room, Sandbox, few_files, find_sandbox
-from .workers import WorkerSettings
 
 __all__ = [
     "ArchiveError",

@@ -31,7 +31,7 @@ from ...composer import (
 from ..coded import Inline
 from ..kinds import INLINE
 from ..outcome import BAD_RESPONSE, CRASHED, EXITED, Completion, outcome_of
-from .workers import timestamp
+from .assignments import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence

@@ -3,40 +3,45 @@
 Some workers are started ahead, in each language that was used before, so that new code need not wait for
 a process.
 
-A worker belongs to a namespace and a piece of code. It runs one activation at a time, and is kept
-warm for the next one until it has been idle for long, or other code needs its place. An activation that
-finds no idle worker of its code waits; if it waits for more than a moment, or its code has no worker at
-all, another worker is started, up to the size of the pool.
+A worker belongs to a namespace and a piece of code. It runs one activation at a time, or as many as the
+limit `concurrency` of the action says if the code can do that, and is kept warm for the next one until it
+has been idle for long, or other code needs its place. An activation that finds no worker of its code with
+room for it waits; if it waits for more than a moment, or its code has no worker at all, another worker is
+started, up to the size of the pool.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections import deque
 from dataclasses import dataclass
 from errno import EDQUOT, ENOSPC
+from operator import itemgetter
 from typing import TYPE_CHECKING, Self
 
 from ...composer import CANCELLED, Failure
 from ..limits import Limits
 from ..outcome import LOST, UNAVAILABLE
+from .assignments import Assignment
 from .environments import InstallError
 from .languages import find_languages
-from .workers import Assignment, Worker, completion
+from .workers import EARLY_S, Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ...composer import JSON, Success
     from ..coded import Code
     from ..invocation import Invocation
     from ..outcome import Completion
     from ..ports import Clock
+    from .assignments import Key
     from .languages import Language
     from .packages import Packages
+    from .requests import WorkerSettings
     from .sandbox import Sandbox
-    from .workers import Key, WorkerSettings
 
 log = logging.getLogger(__name__)
 
@@ -127,8 +132,10 @@ class WorkerPool:
 
     @property
     def waiting(self) -> int:
-        """The number of activations that wait for a worker."""
-        return sum(map(len, self._waiting.values()))
+        """The number of activations that wait for a worker, or for others in theirs."""
+        workers = itertools.chain.from_iterable(self._workers.values())
+        behind = sum(max(0, each.load - 1) for each in workers if not each.together)
+        return behind + sum(map(len, self._waiting.values()))
 
     # --- the port ----------------------------------------------------------------------------
 
@@ -137,9 +144,9 @@ class WorkerPool:
         assert code is not None  # noqa: S101  the kind says so
         assignment = Assignment(invocation, code, done)
         self._assignments[invocation.activation] = assignment
-        idle = self._idle.get(assignment.key)
-        if idle:
-            idle.pop().run(assignment)
+        worker = self._free(assignment)
+        if worker is not None:
+            worker.run(assignment)
             return
         loop = asyncio.get_running_loop()
         if not self._size:
@@ -158,10 +165,9 @@ class WorkerPool:
         if assignment is None:
             return
         cancelled = Failure(CANCELLED, {"code": CANCELLED, "message": "cancelled"})
-        for worker in self._workers.get(assignment.key, ()):
-            if worker.assignment is assignment:
-                worker.end(cancelled)
-                return
+        if assignment.worker is not None:
+            assignment.worker.cancel(assignment, cancelled)
+            return
         task = self._preparing.get(activation)
         if task is not None:
             task.cancel()
@@ -196,13 +202,39 @@ class WorkerPool:
 
     # --- the choice of workers ---------------------------------------------------------------
 
+    def _free(self, assignment: Assignment) -> Worker | None:
+        """A worker that may be given an assignment at once.
+
+        Of several workers whose calls share them, it is the one with most: the others become idle, and end some time
+        after. Of those that run quick calls one by one, it is an idle one, or else the one with fewest.
+        """
+        key = assignment.key
+        workers = self._workers.get(key, ())
+        if key.concurrency > 1 and not self._waiting.get(key) and not self._yields():
+            shared = [each for each in workers if each.together and each.load and each.room > 0]
+            if shared:
+                return max(shared, key=lambda each: each.load)
+        idle = self._idle.get(key)
+        if idle:
+            return idle.pop()
+        if self._waiting or assignment.alone:
+            return None
+        loads = [(each.load, each) for each in workers]
+        load, worker = min(loads, key=itemgetter(0), default=(0, None))
+        return worker if worker is not None and load and worker.room > 0 else None
+
+    def _yields(self) -> bool:
+        """True if code has waited too long for a worker: one that always has calls would never give its place away."""
+        starved = self._starved() if self._waiting else None
+        return starved is not None and self._late(self._waiting[starved][0])
+
     def _grow(self, assignment: Assignment) -> None:
         """Starts one more worker for code if the assignment, or an older one, still waits."""
         waiting = self._waiting.get(assignment.key)
         if (
             not waiting
             or waiting[0].queued_s > assignment.queued_s
-            or self._starting(assignment.key) >= len(waiting)
+            or self._promised(assignment.key) >= len(waiting)
         ):
             return
         if self.size < self._size or assignment.key not in self._workers or self._late(waiting[0]):
@@ -214,6 +246,13 @@ class WorkerPool:
     def _late(assignment: Assignment) -> bool:
         return asyncio.get_running_loop().time() - assignment.queued_s > FAIR_S
 
+    def _promised(self, key: Key) -> int:
+        """The number of waiting assignments that the workers which are being started will take."""
+        workers = self._workers.get(key, ())
+        if any(each.loaded and not each.together for each in workers):  # as the others will be
+            return self._starting(key)
+        return sum(each.promised for each in workers)
+
     def _starting(self, key: Key) -> int:
         return sum(worker.uses == 0 for worker in self._workers.get(key, ()))
 
@@ -224,12 +263,12 @@ class WorkerPool:
         ahead = self._stem(kind, memory_mb) if alone else None
         if ahead is not None:
             self._take(ahead, key)
-            self.idle(ahead)
+            self.freed(ahead)
         else:
             if self.size >= self._size:
                 self._make_room()
             if self.size >= self._size:
-                return  # `idle` and `ended` give it a place, or have given it one just now
+                return  # `freed` and `ended` give it a place, or have given it one just now
             worker = self._made(kind)
             self._take(worker, key)
             code = None if alone else assignment.code
@@ -301,7 +340,7 @@ class WorkerPool:
             return
         self._full = False
         if worker in self._workers.get(worker.key, ()):
-            self.idle(worker)
+            self.freed(worker)
         else:
             worker.end()  # the pool was closed meanwhile
 
@@ -312,18 +351,58 @@ class WorkerPool:
         self._full = True
         await asyncio.sleep(AGAIN_S)  # noqa: TID251  nothing signals that there is room again
 
-    def idle(self, worker: Worker) -> None:
-        """Gives an idle worker its next assignment; else keeps the worker, or gives its place to other code."""
+    def freed(self, worker: Worker) -> None:
+        """Gives a worker its next assignments. If it has nothing to do, keeps it or gives its place to other code."""
         assert worker.key is not None  # noqa: S101  it has run, or is about to
-        waiting, starved = self._waiting.get(worker.key), self._starved()
-        if waiting and (starved is None or not self._unfair(starved, waiting[0])):
-            worker.run(waiting.popleft())
-        elif (starved is not None and self.size >= self._size) or self.size > self._size:
+        starved = self._starved()
+        self._feed(worker, starved)
+        if worker.load:
+            return
+        if (starved is not None and self.size >= self._size) or self.size > self._size:
             worker.end()
         else:
             idle = self._idle.pop(worker.key, [])  # put back last: the most recently used
             self._idle[worker.key] = [*idle, worker]
-            asyncio.get_running_loop().call_later(self._idle_s, self._reap, worker, worker.uses)
+            self._reap_later(worker)
+
+    def _feed(self, worker: Worker, starved: Key | None) -> None:
+        assert worker.key is not None  # noqa: S101  as above
+        waiting = self._waiting.get(worker.key)
+        while waiting and worker.room > 0:
+            if waiting[0].alone and worker.load and not worker.together:
+                return
+            if starved is not None and self._unfair(starved, waiting[0]):
+                return
+            worker.run(waiting.popleft())
+        if waiting is not None and not waiting:
+            del self._waiting[worker.key]
+
+    def loaded(self, worker: Worker) -> None:
+        """Gives a worker the assignments that were to share it; or starts more workers, if they cannot."""
+        assert worker.key is not None  # noqa: S101  as above
+        if worker.together:
+            self._feed(worker, self._starved())
+            return
+        loop = asyncio.get_running_loop()
+        for assignment in self._waiting.get(worker.key, ()):
+            loop.call_later(PATIENCE_S, self._grow, assignment)
+
+    def returned(self, assignments: Sequence[Assignment]) -> None:
+        """Gives assignments that a worker had ahead to idle workers, or puts them before those that wait."""
+        if not self._size:
+            for assignment in assignments:
+                self.finished(assignment, _STOPPING, None)
+            return
+        key, loop = assignments[0].key, asyncio.get_running_loop()
+        waiting = self._waiting.setdefault(key, deque())
+        for assignment in reversed(assignments):
+            assignment.worker, assignment.queued_s = None, loop.time() - PATIENCE_S
+            waiting.appendleft(assignment)
+            loop.call_soon(self._grow, assignment)
+        for worker in self._idle.pop(key, ()):
+            self.freed(worker)
+        if not self._workers.get(key) and self._waiting.get(key):
+            self._start(key)
 
     def ended(self, worker: Worker) -> None:
         """Forgets a worker, and gives its place to code that waits."""
@@ -346,6 +425,9 @@ class WorkerPool:
         starved = self._starved()
         if starved is not None:
             self._start(starved)
+            for key in [key for key in self._waiting if key.concurrency > 1 and key != starved]:
+                for each in list(self._workers.get(key, ())):  # they may have had to wait for that
+                    self._feed(each, self._starved())
 
     def _starved(self) -> Key | None:
         """The code that waits for a worker without having one; of several, the one that has waited longest.
@@ -365,19 +447,37 @@ class WorkerPool:
         oldest = self._waiting[starved][0]
         return oldest.queued_s < assignment.queued_s and self._late(oldest)
 
-    def _reap(self, worker: Worker, uses: int) -> None:
-        if worker.uses == uses and worker.key and worker in self._idle.get(worker.key, ()):
+    def _reap_later(self, worker: Worker) -> None:
+        """Ends an idle worker some time from now. One timer is enough: most are used again before."""
+        loop = asyncio.get_running_loop()
+        worker.idle_s = loop.time()
+        if not worker.reaped:
+            worker.reaped = True
+            loop.call_later(self._idle_s, self._reap, worker)
+
+    def _reap(self, worker: Worker) -> None:
+        worker.reaped = False
+        if worker.key is None or worker not in self._idle.get(worker.key, ()):
+            return  # it ends the next time that it is idle for long
+        loop = asyncio.get_running_loop()
+        left_s = worker.idle_s + self._idle_s - loop.time()
+        if left_s > EARLY_S:
+            worker.reaped = True
+            loop.call_later(left_s, self._reap, worker)
+        else:
             worker.end()
 
     def again(self, assignment: Assignment) -> None:
         """Has a new worker run an assignment: the idle ones may have died, too."""
-        self.resent += 1
         if not self._size:
             self.finished(assignment, _STOPPING, None)
             return
+        self.resent += 1
         assignment.queued_s = asyncio.get_running_loop().time()
-        self._waiting.setdefault(assignment.key, deque()).appendleft(assignment)
-        self._start(assignment.key)
+        waiting = self._waiting.setdefault(assignment.key, deque())
+        waiting.appendleft(assignment)
+        if self._promised(assignment.key) < len(waiting):
+            self._start(assignment.key)
 
     def finished(
         self, assignment: Assignment, outcome: Success | Failure, variables: dict[str, JSON] | None
@@ -388,4 +488,4 @@ class WorkerPool:
             del self._waiting[assignment.key]
         if self._assignments.get(assignment.invocation.activation) is assignment:
             del self._assignments[assignment.invocation.activation]
-        assignment.done(completion(assignment, outcome, variables, self._clock.now_ms()))
+        assignment.done(assignment.completion(outcome, variables, self._clock.now_ms()))

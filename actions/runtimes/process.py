@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
 import socket
-import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import orjson
 
 from ...composer import MAX_DEPTH, flaw, overflow
 from ..kinds import NODE
+from .tickets import Tickets
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 SLACK_BYTES = 1 << 20  # of a line from a worker, above the longest result and log line
 GARBLED_BYTES = 1 << 10  # shown of a line that is not JSON
 OUTPUT_BYTES = 64 << 10  # of a worker's children's output, read at once
-COUNT_BYTES = 8  # of the number that a worker writes when user code begins
 DEPTH = MAX_DEPTH + 1  # of a document that holds a value
 LINE_BYTES = 32 << 10  # a longer line is split
 
@@ -69,10 +69,12 @@ class Process(asyncio.Protocol):
         self._exact = True  # JavaScript has doubles only, and spells large ones as integers
         self._transport: Any = None
         self._outputs: dict[int, tuple[str, bytearray]] = {}
+        self._printing = select.poll()  # asks for all outputs at once
         self._started: _Started | None = None
         self._watch: Watch | None = None
-        self._said = 0  # lines
-        self._flag: int | None = None  # a file in which the worker counts the lines it acts on
+        self._lines: list[bytes] = []  # to be sent
+        self._sending = False
+        self.tickets = Tickets()
 
     async def start(self, sandbox: Sandbox, program: Program, parent: Path | None) -> None:
         """Starts the process, in a new directory below `parent`."""
@@ -80,8 +82,7 @@ class Process(asyncio.Protocol):
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             near, far = map(contextlib.closing, socket.socketpair())
             connection, fd = ours.enter_context(near), theirs.enter_context(far).fileno()
-            flag = _nameless_file()
-            ours.callback(os.close, flag)
+            tickets = self.tickets.open(ours)
             reads, writes = zip(os.pipe(), os.pipe(), strict=True)
             for read, write in zip(reads, writes, strict=True):
                 ours.callback(os.close, read)
@@ -89,14 +90,14 @@ class Process(asyncio.Protocol):
             home = sandbox.home(parent)
             ours.callback(sandbox.discard, home)
             self._exact = program.language.kind != NODE
-            process = sandbox.start(program, (fd, flag), home, (writes[0], writes[1]))
+            process = sandbox.start(program, (fd, tickets), home, (writes[0], writes[1]))
             self._started = _Started(process, home, sandbox)
-            self._flag = flag
             ours.pop_all()
         for read, stream in zip(reads, ("stdout", "stderr"), strict=True):
             os.set_blocking(read, False)
             self._outputs[read] = (stream, bytearray())
             loop.add_reader(read, self._readable, read)
+            self._printing.register(read, select.POLLIN)
         await loop.connect_accepted_socket(lambda: self, connection)
 
     def watch(self, busy: Callable[[], bool], seen: Callable[[Use], None]) -> None:
@@ -121,9 +122,28 @@ class Process(asyncio.Protocol):
     # --- messages ----------------------------------------------------------------------------
 
     def say(self, line: bytes) -> None:
-        """Sends one JSON document, without its newline."""
-        self._said += 1
-        self._transport.write(line + b"\n")
+        """Adds a JSON document, without its newline, to those to be sent."""
+        self._lines.append(line)
+
+    def send_soon(self) -> None:
+        """Sends what is said in this turn of the event loop, all at once."""
+        if not self._sending:
+            self._sending = True
+            asyncio.get_running_loop().call_soon(self.send)
+
+    def send(self) -> None:
+        """Sends at once what has been said."""
+        self._sending = False
+        if self._started is None or not self._lines:
+            return
+        self.tickets.hand_out()
+        self._transport.write(b"\n".join((*self._lines, b"")))
+        self._lines.clear()
+
+    def take_back(self) -> set[int]:
+        """Takes back all lines with a ticket on which user code has not begun. Returns their numbers."""
+        self.send()
+        return self.tickets.take_back()
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
@@ -156,25 +176,15 @@ class Process(asyncio.Protocol):
         self._heard(None)
         self.end()
 
-    @property
-    def has_begun(self) -> bool:
-        """True if user code has begun on the last message. For a process that has died.
-
-        User code can write there, too: then the answer is wrong for its own run only.
-        """
-        if self._flag is None:
-            return True  # the server ended it because of a message
-        written = os.pread(self._flag, COUNT_BYTES, 0)
-        return int.from_bytes(written, "little") >= self._said
-
     # --- output of its children --------------------------------------------------------------
 
     def drain(self) -> None:
         """Reads all lines that children or extensions have printed so far past Python."""
-        for read in list(self._outputs):
+        for read, _ in self._printing.poll(0):
             self._readable(read)
         for stream, partial in self._outputs.values():
-            self._flush(stream, partial)
+            if partial:
+                self._flush(stream, partial)
 
     def _flush(self, stream: str, partial: bytearray) -> None:
         if partial:
@@ -200,6 +210,7 @@ class Process(asyncio.Protocol):
 
     def _close(self, read: int) -> None:
         asyncio.get_running_loop().remove_reader(read)
+        self._printing.unregister(read)
         os.close(read)
         self._flush(*self._outputs.pop(read))
 
@@ -214,18 +225,8 @@ class Process(asyncio.Protocol):
             self._watch.end()
         for read in list(self._outputs):
             self._close(read)
-        if self._flag is not None:
-            os.close(self._flag)
-            self._flag = None
+        self.tickets.close()
         started.sandbox.stop(started.process, started.home)
         if self._transport is not None:
             self._transport.abort()
         asyncio.get_running_loop().run_in_executor(None, started.bury)
-
-
-def _nameless_file() -> int:
-    """A file without a name that a worker inherits: in memory if the system has such files."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("begun")
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())

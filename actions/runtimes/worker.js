@@ -1,9 +1,11 @@
 // The program that runs user code in Node.js, in a process of its own. It stands alone: Node's library only.
 //
-//     node worker.js FD FLAG
+//     node worker.js FD TICKETS
 //
-// It speaks as worker.py does, over the socket that is its file descriptor FD: one JSON document a line,
-// one request at a time. Just before user code begins on a line, its number is written into the file FLAG. What user code prints is sent line by line as it comes, so that a crash loses none.
+// It speaks as worker.py does, over the socket that is its file descriptor FD: one JSON document a line. User
+// code begins on a line only if the line's ticket can be taken from the pipe TICKETS. If the action's limit `concurrency`
+// is above 1, calls run at the same time; then a call that is cancelled goes on, but nothing of it is told any more.
+// What user code prints is sent line by line as it comes, so that a crash loses none.
 
 'use strict'
 
@@ -11,17 +13,16 @@ const fs = require('fs')
 const net = require('net')
 const path = require('path')
 const vm = require('vm')
+const { AsyncLocalStorage } = require('async_hooks')
 const { createRequire, stripTypeScriptTypes: strip } = require('module')
 
 const LINE_CHARS = 32 << 10 // a longer line of output is sent in pieces
-const MAX_CLASSES = 16 // names of an error's classes that are told
-const MAX_CLASS = 100 // characters of each
+const [MAX_CLASSES, MAX_CLASS] = [16, 100] // names of an error's classes that are told, and characters of each
 const HEAD_BYTES = 1024 // of a result that is too long, for the error
 const UNPACKED_BYTES = 512 << 20 // of an archive, so that a small one cannot fill the disk
 const BUSY_MS = 1 // before a full socket is written to again
 
-const fd = Number(process.argv[2])
-const flag = Number(process.argv[3])
+const [fd, tickets] = process.argv.slice(2).map(Number)
 const pause = new Int32Array(new SharedArrayBuffer(4))
 
 // --- the socket ----------------------------------------------------------------------------------
@@ -39,59 +40,74 @@ function write (line) {
   }
 }
 
-let received = 0
-const count = Buffer.alloc(8)
+let ticket = 0
+const taken = Buffer.alloc(4)
 
-// User code begins on the line that was received last.
-function begin () {
-  count.writeUInt32LE(received)
-  fs.writeSync(flag, count, 0, count.length, 0)
+// Takes the ticket of a line; false if the server has taken the line back.
+function begin (number) {
+  try {
+    while (ticket < number && fs.readSync(tickets, taken)) ticket = taken.readUInt32LE()
+  } catch {} // there is none
+  return ticket === number
 }
 
 const send = document => write(JSON.stringify(document))
 
 // --- what user code prints -----------------------------------------------------------------------
 
-const budget = { limit: 0, left: 0 }
-
-function emit (stream, text) {
-  if (budget.left < 0) return
-  const start = `${new Date().toISOString().slice(0, -1)}000000Z ${stream}: `
-  budget.left -= start.length + Buffer.byteLength(text) + 1
-  if (budget.left < 0) {
-    text = `Logs were truncated because the total bytes size exceeds the limit of ${budget.limit} bytes.`
+// A call under way: the bytes of log that it may still write, and what it has printed without the end of a line.
+class Call {
+  constructor (id) {
+    this.id = id
+    this.left = logsBytes
+    this.partial = { stdout: '', stderr: '' }
+    this.dropped = false
   }
-  send({ log: start + text })
+}
+
+let [logsBytes, together] = [0, false]
+let stray = new Call() // gets what is no call's
+const calls = new AsyncLocalStorage()
+const running = new Map() // calls by id, if several may be under way
+
+function emit (call, stream, text) {
+  if (call.left < 0 || call.dropped) return
+  const start = `${new Date().toISOString().slice(0, -1)}000000Z ${stream}: `
+  call.left -= start.length + Buffer.byteLength(text) + 1
+  if (call.left < 0) {
+    text = `Logs were truncated because the total bytes size exceeds the limit of ${logsBytes} bytes.`
+  }
+  send({ log: start + text, id: call.id })
 }
 
 function capture (stream) {
-  let partial = ''
   process[stream].write = (chunk, encoding, done) => {
+    const call = calls.getStore() || stray
     const text = typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString()
-    const lines = (partial + text).split('\n')
-    partial = lines.pop()
-    if (partial.length > LINE_CHARS) {
-      lines.push(partial)
-      partial = ''
-    }
+    const lines = (call.partial[stream] + text).split('\n')
+    const partial = lines.pop()
+    if (partial.length > LINE_CHARS) lines.push(partial)
+    call.partial[stream] = partial.length > LINE_CHARS ? '' : partial
     for (const line of lines) {
-      if (budget.left < 0) break
+      if (call.left < 0) break
       for (let at = 0; at < Math.max(1, line.length); at += LINE_CHARS) {
-        emit(stream, line.slice(at, at + LINE_CHARS))
+        emit(call, stream, line.slice(at, at + LINE_CHARS))
       }
     }
     const told = typeof encoding === 'function' ? encoding : done
     if (typeof told === 'function') process.nextTick(told)
     return true
   }
-  return () => {
-    if (partial) emit(stream, partial)
-    partial = ''
-  }
 }
 
-const flushes = [capture('stdout'), capture('stderr')]
-const flush = () => flushes.forEach(each => each())
+;['stdout', 'stderr'].forEach(capture)
+
+function flush (call) {
+  for (const [stream, text] of Object.entries(call.partial)) {
+    if (text) emit(call, stream, text)
+    call.partial[stream] = ''
+  }
+}
 
 // --- taking code in ------------------------------------------------------------------------------
 
@@ -278,6 +294,7 @@ const failure = (error, code, variables, raised) => JSON.stringify({ error, code
 
 // The line that answers a request, whatever user code does short of ending the process.
 async function answer (functions, request, limit) {
+  if ('waits_ms' in request) request.env.__OW_DEADLINE = String(Date.now() + request.waits_ms)
   for (const [name, value] of Object.entries(request.env)) {
     if (value === null) delete process.env[name]
     else process.env[name] = value
@@ -399,34 +416,55 @@ function tooLong (text, limit) {
 
 // --- serving -------------------------------------------------------------------------------------
 
-let limit = 0
-let functions
+let [limit, functions] = [0, new Map()]
 
 async function take ({ init }) {
-  budget.limit = budget.left = init.logs_bytes
+  logsBytes = init.logs_bytes
   limit = init.result_bytes
+  stray = new Call()
   Object.assign(process.env, init.env)
-  begin()
+  begin(1)
   try {
     functions = await load(init)
   } catch (error) {
     show(error)
-    flush()
+    flush(stray)
     send({ failed: said(error).slice(0, LINE_CHARS) })
     return
   }
-  send({ ready: true })
+  send({ ready: true, together: together = init.concurrency > 1 })
 }
 
 async function run (request) {
-  budget.left = budget.limit
-  begin()
+  if (!begin(request.id)) return
+  stray = new Call()
+  const began = process.hrtime.bigint()
   const line = await answer(functions, request, limit)
-  flush()
-  write(line)
+  const took = (process.hrtime.bigint() - began) / 1000n
+  flush(stray)
+  write(`{"id":${request.id},"us":${took},${line.slice(1)}`)
 }
 
-// Does what takes time the first time, before it is asked for anything: it may have been started ahead.
+async function runBeside (request) {
+  const call = new Call(request.id)
+  running.set(call.id, call)
+  stray.left = logsBytes
+  begin(request.id)
+  const line = await calls.run(call, () => answer(functions, request, limit))
+  flush(call)
+  flush(stray)
+  running.delete(call.id)
+  if (!call.dropped) write(`{"id":${call.id},${line.slice(1)}`)
+}
+
+function drop (id) {
+  const call = running.get(id)
+  if (!call) return // its answer is on the way
+  call.dropped = true
+  send({ id, left: false }) // a promise cannot be stopped
+}
+
+// Does what takes time the first time: it may have been started ahead.
 async function prepare () {
   const init = { name: 'nothing', code: 'function main (p) { return p }', main: 'main', functions: {} }
   await answer(await load(init), { env: { NOTHING: null }, params: {} }, HEAD_BYTES)
@@ -441,8 +479,9 @@ function main () {
     if (busy || !lines.length) return
     busy = true
     const document = JSON.parse(lines.shift())
-    received++
-    await ('init' in document ? take(document) : run(document))
+    if ('cancel' in document) drop(document.cancel)
+    else if (together) runBeside(document)
+    else await ('init' in document ? take(document) : run(document))
     busy = false
     next()
   }

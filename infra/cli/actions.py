@@ -241,7 +241,10 @@ def _definition(command: Any) -> Any:
         click.option("--memory", "-m", type=int, help="Memory limit in megabytes [default: 256]."),
         click.option("--logsize", "-l", "logs", type=int, help="Log limit in MB [default: 10]."),
         click.option(
-            "--concurrency", "-c", type=int, help="Runs at once in one worker; only 1 is possible."
+            "--concurrency",
+            "-c",
+            type=int,
+            help="Calls at the same time in one worker, for Node.js and `async def main` [default: 1].",
         ),
         click.option("--del-annotation", multiple=True, help="Annotation to remove. Repeatable."),
         click.option("--docker", hidden=True),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 GAUGES = {
-    "activations_waiting_for_a_worker": "Invocations that wait for a free worker",
+    "activations_waiting_for_a_worker": "Invocations that wait for a free worker, or behind another one in a worker",
     "calls_refused_by_store": "Calls answered with 503 because the store did not commit, since the start",
     "commits": "Commits of the engine since the start",
     "dead_letters": "Dead letters that are kept",

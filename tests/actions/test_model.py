@@ -277,7 +277,7 @@ def test_a_version_is_as_long_as_can_be_counted():
         ("timeout", 100, 300_000, " milliseconds"),
         ("memory", 128, 512, " MB"),
         ("logs", 0, 10, " MB"),
-        ("concurrency", 1, 1, ""),
+        ("concurrency", 1, 500, ""),
     ],
 )
 def test_limits_have_two_sides(name, least, most, unit):
@@ -470,7 +470,7 @@ def test_annotations_mark_an_action(annotations, marks):
 
 
 def test_limits_come_back():
-    limits = Limits(timeout_ms=100, memory_mb=128, logs_mb=0, concurrency=1)
+    limits = Limits(timeout_ms=100, memory_mb=128, logs_mb=0, concurrency=7)
 
     assert Limits.from_json(limits.to_json()) == limits
     assert Limits.from_json(None) == Limits.from_json({}) == Limits()

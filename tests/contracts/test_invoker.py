@@ -81,7 +81,14 @@ async def echo_later(params):
     return params
 
 
-WORKERS = ("worker", "node")
+WORKERS = ("worker", "together", "node", "node together")
+NODE_CODE = {
+    "echo": "function main(params) { return params }",
+    "hang": "function main() { for (;;); }",
+    "fail": "function main() { return Promise.reject('no') }",
+    "leave": "function main() { process.exit(3) }",
+    "cancelled": "function main() { throw new DOMException('stop', 'AbortError') }",
+}
 ECHO = "def main(params):\n    return params\n"
 HANG = "import threading\ndef main(params):\n    threading.Event().wait()\n"
 
@@ -132,18 +139,21 @@ ACTIONS = {
         ),
         "cancelled": ("import asyncio\ndef main(params):\n    raise asyncio.CancelledError\n"),
     },
-    "node": {
-        "echo": "function main(params) { return params }",
-        "hang": "function main() { for (;;); }",
-        "fail": "function main() { return Promise.reject('no') }",
-        "leave": "function main() { process.exit(3) }",
-        "cancelled": "function main() { throw new DOMException('stop', 'AbortError') }",
+    "together": {
+        "echo": "async def main(params):\n    return params\n",
+        "hang": "import asyncio\nasync def main(params):\n    await asyncio.Event().wait()\n",
+        "fail": "async def main(params):\n    raise ValueError('no')\n",
+        "leave": "import sys\nasync def main(params):\n    sys.exit(3)\n",
+        "nothing": "async def main(params):\n    pass\n",
+        "cancelled": "import asyncio\nasync def main(params):\n    raise asyncio.CancelledError\n",
     },
+    "node": NODE_CODE,
+    "node together": NODE_CODE | {"hang": "function main() { return new Promise(() => 0) }"},
 }
 
 
 def opened(name):
-    if name == "node":
+    if name.startswith("node"):
         needed("node")
     if name in WORKERS:
         return WorkerPool(Sandbox(), StandingClock(), WorkerSettings(), Bounds(size=2))
@@ -155,8 +165,9 @@ def action(kind, name, timeout_ms=60_000):
     what = ACTIONS[kind][name]
     if kind not in WORKERS:
         return inline(what, timeout_ms=timeout_ms)
-    make = node if kind == "node" else python
-    return make(what, limits={"timeout": timeout_ms})
+    make = node if kind.startswith("node") else python
+    concurrency = 20 if kind.endswith("together") else 1
+    return make(what, limits={"timeout": timeout_ms, "concurrency": concurrency})
 
 
 @pytest.fixture(params=sorted(ACTIONS))

@@ -60,7 +60,7 @@ def action(subject: Any = None, /, **options: Any) -> Any:
     Args:
         subject: the name of an action, or a Python function.
         options: for a function: `name`; `timeout` in seconds; `memory` in megabytes; `concurrency`, the
-            number of runs at a time in one worker; `annotations`; `requirements`, the packages that it
+            number of runs at a time in one worker, which takes effect on an `async def`; `annotations`; `requirements`, the packages that it
             imports in place of those of its project, such as `["requests>=2.31"]`; and `limits`, which sets
             the same limits as OpenWhisk's JSON does, with the timeout in milliseconds. The server checks
             their bounds.

@@ -100,14 +100,17 @@ async def test_a_worker_that_is_idle_for_long_is_ended():
         await until(lambda: pool.size == 0 and ended(worker))
 
 
-async def test_a_worker_that_was_used_meanwhile_is_not_idle(tmp_path):
+async def test_a_worker_that_was_used_meanwhile_is_not_idle():
     async with opened(idle_s=3600) as pool:
         first = await pid(pool, python(PID))
         (worker,) = pool._workers[next(iter(pool._workers))]
 
-        pool._reap(worker, worker.uses - 1)
+        pool._reap(worker)  # as the timer does that was started an hour before
 
         assert await pid(pool, python(PID)) == first
+        worker.idle_s -= 3600
+        pool._reap(worker)
+        assert pool.size == 0
 
 
 async def test_a_worker_that_died_while_idle_is_replaced():

@@ -190,6 +190,7 @@ def test_code_that_cannot_be_read_is_named(xingqiao, refused, tmp_path):
         (["--kind", "cobol:1"], "The specified runtime 'cobol:1' is not supported"),
         (["--timeout", "1"], "timeout 1 milliseconds is below allowed threshold"),
         (["--memory", "4096"], "memory 4096 MB exceeds allowed threshold of 512 MB (400)"),
+        (["--concurrency", "501"], "concurrency 501 exceeds allowed threshold of 500 (400)"),
     ],
 )
 def test_what_the_server_cannot_take_is_told_in_one_line(

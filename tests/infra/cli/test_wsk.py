@@ -18,12 +18,12 @@ def test_an_action_is_created_with_all_its_options(xingqiao, hello):
     ok(xingqiao(
         "action", "create", "w1", hello, "--kind", "python:default", "--main", "main",
         "--param", "name", "Ann", "-a", "about", "x", "-t", "2000", "-m", "128", "-l", "1",
-        "-c", "1", "--web", "raw", "--web-secure", "secret",
+        "-c", "500", "--web", "raw", "--web-secure", "secret",
     ))  # fmt: skip
 
     doc = got(xingqiao, "action", "w1")
     assert doc["parameters"] == [{"key": "name", "value": "Ann"}]
-    assert doc["limits"] == {"concurrency": 1, "logs": 1, "memory": 128, "timeout": 2000}
+    assert doc["limits"] == {"concurrency": 500, "logs": 1, "memory": 128, "timeout": 2000}
     assert noted(doc) == {
         "about": "x", "exec": "python:3", "provide-api-key": False, "web-export": True,
         "raw-http": True, "final": True, "require-whisk-auth": "secret",
