@@ -218,3 +218,20 @@ async def test_what_was_put_off_is_forgotten_when_the_engine_stops(caplog):
 
     assert done[-2:] == ["one", "last"]
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_a_block_that_raises_is_committed_only_if_an_entity_has_changed_with_it(alone):
+    store, withdrawn = MemoryStore(), []
+    ticking = Tick(store, StandingClock(), withdrawn.append, QUICK)
+    running = asyncio.ensure_future(ticking.run())
+
+    with pytest.raises(ZeroDivisionError), ticking.apart() as unit:  # noqa: PT012  it gathers, then raises
+        unit.write.documents.append(Document(kind="x", key="k", body=b"{}"))
+        unit.alone = alone
+        raise ZeroDivisionError
+    await ticking.committed()
+    running.cancel()
+
+    assert len([each async for each in store.documents("x")]) == int(not alone)
+    assert withdrawn == ([[]] if alone else [])
