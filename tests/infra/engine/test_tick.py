@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.kit.actions.things import StandingClock
-from tests.kit.engine.engines import GUEST, HELD, begun
+from tests.kit.engine.engines import ENTITY, GUEST, HELD, begun
 from tests.kit.engine.faulty import FaultyStore
 from tests.kit.engine.full_disks import QUICK, full, room
 from xingqiao import composer
@@ -25,11 +25,6 @@ from xingqiao.composer import Name, Success
 from xingqiao.infra.engine import EngineSettings, tick
 from xingqiao.infra.engine.tick import Tick
 from xingqiao.infra.stores import MemoryStore
-
-ENTITY = {
-    "exec": {"kind": "python:3", "code": "..."},
-    "annotations": [{"key": "entity", "value": True}],
-}
 
 
 async def test_a_call_is_refused_and_nothing_of_it_is_left():

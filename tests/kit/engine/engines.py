@@ -27,6 +27,10 @@ from xingqiao.infra.stores import MemoryStore
 
 GUEST = "guest"
 HELD = object()
+ENTITY = {
+    "exec": {"kind": "python:3", "code": "..."},
+    "annotations": [{"key": "entity", "value": True}],
+}
 CODE = {"exec": {"kind": "python:3", "code": "def main(params): ..."}}
 
 
