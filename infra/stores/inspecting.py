@@ -35,7 +35,7 @@ class Glance:
 
 
 def glance(directory: Path) -> Glance | None:
-    """Looks at the database of a data directory; None if there is none."""
+    """Looks at the database of a data directory; None if the directory has no database."""
     path = directory / FILE
     if not path.is_file():
         return None
