@@ -67,7 +67,9 @@ def test_a_plain_action_is_watched_to_its_end(xingqiao, action, started, code, s
 
 
 def test_an_id_that_never_was_cannot_be_watched(xingqiao, refused):
-    assert refused("execution", "watch", "0" * 32, code=5).startswith(f"executions/{'0' * 32}")
+    line = refused("execution", "watch", "0" * 32, code=5)
+
+    assert line.startswith(f"the execution '{'0' * 32}' does not exist")
 
 
 def test_parallel_steps_of_one_action_have_a_line_each(xingqiao, action, composition, started):
