@@ -206,7 +206,7 @@ def fuzzed(definition, input, answer, **limits):
     return simulation.run(input, frames=machine_frames({"Execution": {"Id": "e", "Input": input}}))
 
 
-@settings(max_examples=80, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=40, suppress_health_check=list(HealthCheck), deadline=None)
 @given(machines(depth=0), VALUES, ANSWERS)  # without Parallel and Map: one fiber
 def test_any_machine_does_the_same_in_stretches(definition, input, answer):
     whole, sliced = (
