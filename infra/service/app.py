@@ -335,10 +335,12 @@ def _durable_store(settings: Settings, clock: Clock) -> DynamoStore | SqliteStor
 def _rare_collections() -> Iterator[None]:
     """Has Python collect cyclic garbage less often: a step makes many objects, and no cycles.
 
-    Objects that are loaded by now are never collected.
+    Objects that are loaded by now are not collected before the end.
     """
     before = gc.get_threshold()
-    gc.collect()
+    gc.collect(
+        1
+    )  # the old ones hardly hold garbage: to look through all takes 45 ms, or seconds in a large program
     gc.freeze()
     gc.set_threshold(*COLLECTIONS)
     try:
