@@ -20,7 +20,7 @@ CORES := $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) if 
 
 test: setup  # what is pure is covered whole by its own tests; the others run without that, and one more at once: many wait for processes
 	$(BIN)/pytest $(PURE) --numprocesses=auto --cov
-	$(BIN)/pytest --numprocesses=$$(($(CORES) + 1)) --dist=loadfile $(PURE:%=--ignore=%)
+	$(BIN)/pytest --numprocesses=$$(($(CORES) + 1)) --dist=loadfile --no-loadscope-reorder $(PURE:%=--ignore=%)
 
 check: setup
 	$(BIN)/ruff format --check . && $(BIN)/ruff check .
