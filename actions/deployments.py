@@ -233,7 +233,7 @@ def _refuse_taken(actions: Iterable[Deployed], found: Mapping[Name, Definition |
 
 
 def _taken_action(each: Deployed, before: Action) -> str | None:
-    """What an action is that a deployment must not replace; None if the deployment may."""
+    """Describes an action that the deployment must not replace; None if the deployment may replace it."""
     origin, runtime = origin_of(before), each.document.get("exec")
     if origin is not None:
         same = _are_of_one_project(origin, each.origin)

@@ -23,7 +23,7 @@ class Secrets(Protocol):
     """The store of named secrets. Law: the secrets of one namespace are not found in another."""
 
     def find(self, namespace: str, name: str) -> JSON:
-        """The secret of this name; None if there is none."""
+        """The secret of this name; None if no secret has this name."""
 
     def ambient(self, namespace: str) -> bool:
         """True if a namespace may use the server's own credentials."""

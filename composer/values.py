@@ -300,7 +300,7 @@ def _scalar_flaw(value: object, where: str) -> str | None:
 
 
 def overflow(text: bytes | bytearray) -> str | None:
-    """Returns which integer of a JSON text has more than 64 bits, and where; None if there is none.
+    """Returns which integer of a JSON text has more than 64 bits, and where; None if all integers fit.
 
     A fast parser makes a float of such an integer and drops its last digits. A text without that many digits
     in a row, as nearly all texts are, costs one scan. A text that is not JSON has no overflow.

@@ -52,7 +52,7 @@ def operation(service: str, name: str) -> Operation | None:
 
 
 def place(service: str) -> str | None:
-    """The folder in which botocore keeps a service; None if there is none."""
+    """The folder in which botocore keeps a service; None if botocore does not know the service."""
     return _places().get(service.replace("-", ""))
 
 

@@ -1,4 +1,4 @@
-"""What other languages' compositions become here: one module a language, which keeps its words."""
+"""The languages beside the DSL: one folder for each, which keeps its own words."""
 
 from . import asl
 from .composer_json import forks, read_composer

@@ -9,6 +9,7 @@ import click
 
 from . import output
 from .client import ApiError, annotations_of
+from .following import Connection, new_records
 from .options import UNITS, as_json, connected, period
 from .times import Duration
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from .client import Client
 
-LOOK_S = 0.5  # seconds between two requests of `poll`
 SHOWN, PAGE = 30, 200
 CAUSING = ("sequence", "composition")
 
@@ -190,17 +190,14 @@ def result(client: Client, id: str | None, *, last: bool, as_json: bool) -> None
 def poll(client: Client, name: str | None, seconds: int | None, *, as_json: bool) -> None:
     """Poll for activations and show their logs, until interrupted.
 
-    With NAME the command shows only the activations of that action.
+    Each activation appears when it has ended, or waits for its callback. With NAME the command shows only
+    the activations of that action. The command survives a restart of the server.
     """
-    seen: set[str] = set()
-    since_ms = int(time.time() * 1000)
-    until = None if seconds is None else time.monotonic() + seconds
+    until_s = None if seconds is None else time.monotonic() + seconds
+    connection = Connection(client)
     with output.waiting("polling for activations; press Ctrl-C to stop"):
-        while until is None or time.monotonic() < until:
-            found = client.ask(
-                "GET", "activations", name=name, since=since_ms, docs=True, limit=200
-            )
-            for record in reversed([doc for doc in found if doc["activationId"] not in seen]):
-                seen.add(record["activationId"])
-                output.write_json(record) if as_json else output.activation(record)
-            time.sleep(LOOK_S)
+        for record in new_records(connection, name, until_s):
+            if as_json:
+                output.write_json(connection.ask(f"activations/{record['activationId']}"))
+            else:
+                output.activation(record)

@@ -68,19 +68,21 @@ def audit(  # noqa: PLR0913  one for each option
     if everybody and namespace is not None:
         raise click.UsageError("--all and --namespace are both given: remove one of them")
     path = EVERYTHING if everybody else f"{NAMESPACES}/{quote(namespace or '_', safe='')}/audit"
-    found = _entries(client, path, since, limit)
+    found = audit_entries(client, path, since, limit)
     if as_json:
         output.write_json(found)
         return
     output.table(COLUMNS, map(_row, found), "no changes are recorded")
 
 
-def _entries(client: Client, path: str, since: int | None, limit: int) -> list[dict[str, Any]]:
+def audit_entries(
+    client: Client, path: str, since: int | None, limit: int, page_size: int = PAGE
+) -> list[dict[str, Any]]:
     """At most `limit` entries, page by page."""
     found: list[dict[str, Any]] = []
     before: int | None = None
     while len(found) < limit:
-        most = min(PAGE, limit - len(found))
+        most = min(page_size, limit - len(found))
         page = client.send("GET", path, since=since, before=before, limit=most)
         found += page["entries"]
         before = page.get("next")

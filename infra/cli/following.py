@@ -209,6 +209,53 @@ def namespace_logs(
         yield lines, page["activations"]
 
 
+def new_records(
+    connection: Connection, name: str | None, until_s: float | None = None
+) -> Iterator[dict[str, Any]]:
+    """The records of activations, without their results, as they end or begin to wait; each once.
+
+    Args:
+        connection: the connection to the server.
+        name: name of the action, with its package; None for all.
+        until_s: the end, as an instant of `time.monotonic`; None for no end.
+    """
+    shown: dict[str, None] = {}
+    page = connection.ask("logs")
+    began_ms = from_ms = page["now"]
+    while until_s is None or time.monotonic() < until_s:
+        left_ms = WAIT_MS if until_s is None else int(1000 * (until_s - time.monotonic()))
+        wait_ms = min(max(left_ms, 0), WAIT_MS)
+        page = connection.ask("logs", after=page["next"], name=name, wait=wait_ms)
+        records = page["activations"]
+        if page.get("gap"):  # the server has restarted: the list has those that it has forgotten
+            records = sorted(records_since(connection, from_ms, name), key=_ended_ms)
+        from_ms = max(began_ms, page["now"] - LOOK_BACK_MS)
+        for record in records:
+            if record["activationId"] not in shown:
+                shown[record["activationId"]] = None
+                yield record
+        for id in list(shown)[: max(0, len(shown) - KEPT)]:
+            del shown[id]
+
+
+def _ended_ms(record: dict[str, Any]) -> int:
+    ended_ms: int = record.get("end", record["start"])
+    return ended_ms
+
+
+def plain_record(connection: Connection, id: str, missing: ApiError) -> dict[str, Any]:
+    """The record of an activation that is not stored as an execution: a plain action that has ended.
+
+    Raises:
+        ApiError: `missing`, if there is no such activation either.
+    """
+    try:
+        record: dict[str, Any] = connection.ask(f"activations/{id}", wait=WAIT_MS)
+    except ApiError as error:
+        raise (missing if error.is_missing else error) from None
+    return record
+
+
 class Call:
     """A call that is followed: its timeline and its logs, until it has ended.
 

@@ -40,9 +40,9 @@ GAP = 2  # spaces between two columns
 PIPE_WIDTH = 160  # characters in a line when the output is not a terminal
 
 
-def console(*, wrap: bool = False) -> Console:
+def console(*, wrap: bool = False, pipe_width: int = PIPE_WIDTH) -> Console:
     """Standard output; on a terminal with colours and of the terminal's width."""
-    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    width = None if sys.stdout.isatty() else pipe_width
     return Console(highlight=False, soft_wrap=not wrap, width=width)
 
 
@@ -75,11 +75,16 @@ def failed(text: str) -> None:
     console().print(Text("✗ ", style="red") + Text(text))
 
 
-def table(columns: Iterable[str], rows: Iterable[Iterable[Any]], empty: str) -> None:
+def table(
+    columns: Iterable[str],
+    rows: Iterable[Iterable[Any]],
+    empty: str,
+    pipe_width: int = PIPE_WIDTH,
+) -> None:
     """Writes a table, with a header if a column has a name; without rows it writes `empty`."""
     columns = list(columns)
     cells = [[c if isinstance(c, Text) else Text(str(c)) for c in row] for row in rows]
-    shown = console(wrap=True)
+    shown = console(wrap=True, pipe_width=pipe_width)
     header = [Text(column, style="dim") for column in columns]
     widths = [max(cell.cell_len for cell in column) for column in zip(header, *cells, strict=True)]
     if not cells:
@@ -164,9 +169,9 @@ def duration(ms: int | None) -> str:
     return f"{ms} ms" if ms < 10_000 else f"{ms / 1000:.1f} s"  # noqa: PLR2004  four digits
 
 
-def history(entries: Iterable[dict[str, Any]]) -> None:
+def history(entries: Iterable[dict[str, Any]], pipe_width: int = PIPE_WIDTH) -> None:
     """Writes a history as a timeline: instant, duration, event and outcome in each line."""
-    console(wrap=True).print(timeline_table(entries))
+    console(wrap=True, pipe_width=pipe_width).print(timeline_table(entries))
 
 
 def timeline_table(entries: Iterable[dict[str, Any]]) -> Table:

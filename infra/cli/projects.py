@@ -94,7 +94,7 @@ class Module:
 
 @dataclass(slots=True)
 class Need:
-    """What a function needs of a module: some names, or all of them (None)."""
+    """The names of a module that a function needs; None for all names."""
 
     module: Module
     names: set[str] | None = field(default_factory=set)

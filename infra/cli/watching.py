@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import output
+from .client import ApiError
 from .completion import execution_ids
 from .following import (
     RUNNING,
@@ -16,13 +17,14 @@ from .following import (
     Told,
     history,
     history_and_logs,
+    plain_record,
     records_below,
     show_lines,
 )
 from .options import as_json, connected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from .client import Client
     from .following import Line
@@ -38,19 +40,26 @@ def watch(client: Client, id: str, *, as_json: bool) -> int:
     """Show the timeline of the execution ID while it runs.
 
     The command ends with the execution; the exit code is 1 if the execution fails. Ctrl-C ends only the
-    command. With --json it prints one history entry per line as entries arrive.
+    command. With --json it prints one history entry per line as entries arrive. The run of a plain
+    action has no timeline: the command waits for its end.
     """
     connection = Connection(client)
     with output.going_on(f"the execution goes on; to see it again: xingqiao execution watch {id}"):
-        if as_json:
-            status = _entries_as_json(connection, id)
-        elif sys.stdout.isatty():
-            status = _live(connection, id)
-        else:
-            status = _lines(connection, id)
+        try:
+            status = _watched(connection, id, as_json=as_json)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+            status = output.status_of(plain_record(connection, id, error))
     if not as_json:
         (output.done if status == SUCCEEDED else output.failed)(f"{id} {status.replace('_', ' ')}")
     return 0 if status == SUCCEEDED else 1
+
+
+def _watched(connection: Connection, id: str, *, as_json: bool) -> str:
+    if as_json:
+        return _entries_as_json(connection, id)
+    return _live(connection, id) if sys.stdout.isatty() else _lines(connection, id)
 
 
 def _entries_as_json(connection: Connection, id: str) -> str:
@@ -94,8 +103,20 @@ def logs(client: Client, id: str, *, follow: bool, as_json: bool) -> None:
         connection.ask(f"executions/{id}")  # an unknown one is an error, and has no logs
         _show(lines.stored(), as_json=as_json)
         if follow:
-            for _, _, found in history_and_logs(connection, id, lines):
+            for found in _followed(connection, id, lines):
                 _show(found, as_json=as_json)
+
+
+def _followed(connection: Connection, id: str, logs: Logs) -> Iterator[list[Line]]:
+    """The new lines of an execution, until it has ended."""
+    try:
+        for _, _, found in history_and_logs(connection, id, logs):
+            yield found
+    except ApiError as error:
+        if not error.is_missing:
+            raise
+        record = plain_record(connection, id, error)
+        yield logs.take({"next": logs.position, "activations": [record]})
 
 
 def _show(lines: Iterable[Line], *, as_json: bool) -> None:

@@ -30,8 +30,14 @@ def is_node(code: Code) -> bool:
     return code.kind.startswith("nodejs")
 
 
-def write_files(name: str, code: Code, folder: Path) -> None:
+def write_files(name: str, code: Code, folder: Path, most: int = MAX_BYTES) -> None:
     """Writes the files of an action: those of its archive, or the one file as the file that an archive starts with.
+
+    Args:
+        name: name of the action.
+        code: its code.
+        folder: folder that is written, and emptied before.
+        most: maximum size of the files of an archive, in bytes.
 
     Raises:
         BundleError: the archive is broken, or lacks the file that is run.
@@ -43,7 +49,7 @@ def write_files(name: str, code: Code, folder: Path) -> None:
         (folder / start).write_text(code.text, "utf-8")
         return
     try:
-        for path, content in _members(base64.b64decode(code.text)):
+        for path, content in _members(base64.b64decode(code.text), most):
             _place(name, folder, path, content)
     except _UNREADABLE as error:
         raise BundleError(f"action {name}: the archive cannot be unpacked: {error}") from error
@@ -65,26 +71,26 @@ def _started(name: str, package: Path) -> str | None:
     return main if isinstance(main, str) and main else None
 
 
-def _members(raw: bytes) -> Iterator[tuple[str, bytes]]:
+def _members(raw: bytes, most: int) -> Iterator[tuple[str, bytes]]:
     """The files of an archive, a zip or a tar.gz."""
-    left = MAX_BYTES
+    left = most
     if raw[:2] == b"PK":
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             for info in archive.infolist():
-                left = _less(left, info.file_size)
+                left = _less(left, info.file_size, most)
                 if not info.is_dir():
                     yield info.filename, archive.read(info)
         return
     with tarfile.open(fileobj=io.BytesIO(raw), mode="r:gz") as tar:
         for member in tar:
-            left = _less(left, member.size)
+            left = _less(left, member.size, most)
             if member.isfile() and (file := tar.extractfile(member)) is not None:
                 yield member.name, file.read()
 
 
-def _less(left: int, size: int) -> int:
+def _less(left: int, size: int, most: int) -> int:
     if size > left:
-        raise OSError(f"its files have more than {MAX_BYTES:,} bytes")
+        raise OSError(f"its files have more than {most:,} bytes")
     return left - size
 
 

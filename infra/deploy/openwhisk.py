@@ -174,7 +174,7 @@ def _action(name: str, document: Definition, folder: Path, installer: Installer)
         _write_archive(name, code, wanted, file, installer)
     else:
         file.write_bytes(base64.b64decode(code.text) if code.binary else code.text.encode())
-    _check_code_size(name, file)
+    check_code_size(name, file)
     main = ["--main", code.main] if code.main != "main" else []
     kind = execution["kind"]
     return [file.name, "--kind", KIND if kind == "python:3" else kind, *main]
@@ -216,12 +216,17 @@ def _elsewhere(name: str, action: Action, folder: Path, installer: Installer) ->
         (root / "action.json").write_text(json.dumps(doc) + "\n", "utf-8")
         (root / "__main__.py").write_text(_MAIN_ELSEWHERE, "utf-8")
         write_zip(root, folder / _file(name, "zip"))
-    _check_code_size(name, folder / _file(name, "zip"))
+    check_code_size(name, folder / _file(name, "zip"))
     bound = [] if secret is None else ["--param", variable_of(secret), "SECRET"]
     return [_file(name, "zip"), "--kind", KIND, *bound]
 
 
-def _check_code_size(name: str, file: Path) -> None:
+def check_code_size(name: str, file: Path) -> None:
+    """Checks the size of the file that is uploaded for an action.
+
+    Raises:
+        BundleError: the file is larger than OpenWhisk allows.
+    """
     if (size := file.stat().st_size) > MAX_CODE:
         raise BundleError(
             f"action {name}: the code and its requirements have {size:,} bytes, and OpenWhisk allows {MAX_CODE:,}: "

@@ -90,7 +90,7 @@ def read_options(
     """Reads the options of a bundle.
 
     Args:
-        config: the file; None if there is none.
+        config: the file; None without a file.
         platform: one of PLATFORMS.
         wheels: see `Options`.
 

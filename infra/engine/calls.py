@@ -90,11 +90,11 @@ class Calls:
             ended = None if wait_s is None else self._waiters.wait_for(id)
             with self._tick.apart() as unit:
                 accepted = self._tick.durable()
-                if claim is not None:
-                    unit.write.documents.append(self.keys.claim(claim, id))
                 if ended is not None:
                     unit.waiting.append(ended)
                 self._inbox.begin(id, beginning)
+                if claim is not None:
+                    unit.write.documents.append(self.keys.claim(claim, id))
             if ended is not None and wait_s is not None:
                 end = await self._waiters.within(id, ended, wait_s)
                 if end is not None:

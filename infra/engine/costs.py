@@ -67,8 +67,14 @@ class Usage:
         }
 
 
-async def cost(store: Store, row: ExecutionRow, now_ms: int) -> dict[str, JSON]:
+async def cost(store: Store, row: ExecutionRow, now_ms: int, page: int = PAGE) -> dict[str, JSON]:
     """The cost of an execution so far, with the executions nested in it.
+
+    Args:
+        store: the store of its activations.
+        row: the execution.
+        now_ms: present instant.
+        page: activations that are read at once.
 
     Returns:
         `{"executionId", "elapsed", "clouds": [{"cloud", "steps", "billed", "took", "untold"}], "steps": [{"step", "kind",
@@ -78,7 +84,7 @@ async def cost(store: Store, row: ExecutionRow, now_ms: int) -> dict[str, JSON]:
     shares: dict[str, Share] = {}
     usages: dict[tuple[str, str, str, int | None], Usage] = {}
     conducted_ms = own_ms = 0.0
-    async for found, closed in _activations(store, row):
+    async for found, closed in _activations(store, row, page):
         if closed.billed_ms is not None:
             conducted_ms += closed.billed_ms
             own_ms += closed.billed_ms if found.id == row.id else 0
@@ -112,7 +118,7 @@ async def cost(store: Store, row: ExecutionRow, now_ms: int) -> dict[str, JSON]:
 
 
 async def _activations(
-    store: Store, row: ExecutionRow
+    store: Store, row: ExecutionRow, page: int
 ) -> AsyncIterator[tuple[ActivationRow, Closed]]:
     """The activation of the execution, if it has ended, and those of its steps, each with how it was closed."""
     own = await store.find(ActivationRow, Query(namespace=row.namespace, id=row.id, limit=1))
@@ -122,16 +128,16 @@ async def _activations(
     while causes:
         cause, skip = causes.popleft(), 0
         while True:
-            query = Query(namespace=row.namespace, cause=cause, skip=skip, limit=PAGE)
-            page = await store.find(ActivationRow, query)
-            for found in page:
+            query = Query(namespace=row.namespace, cause=cause, skip=skip, limit=page)
+            some = await store.find(ActivationRow, query)
+            for found in some:
                 closed = _closed(found)
                 yield found, closed
                 if closed.billed_ms is not None:
                     causes.append(found.id)
-            if len(page) < PAGE:
+            if len(some) < page:
                 break
-            skip += PAGE
+            skip += page
 
 
 def _closed(activation: ActivationRow) -> Closed:

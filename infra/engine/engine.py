@@ -110,7 +110,7 @@ class Engine:
             settings=_settings(settings, self._tokens), hooks=hooks or NoHooks(),
         )  # fmt: skip
         self._tasks, self._closing = asyncio.TaskGroup(), AsyncExitStack()
-        self._waiters, self._news = Waiters(), News(_start(clock))
+        self._waiters, self._news = Waiters(), News(_start(clock), settings.followed)
         self._tick = Tick(store, clock, self._withdraw, settings.pacing, self._news.tell)
         self._bounds = Bounds(self._parts)
         self._timers: Timers[Timer] = Timers(Elapsed(clock), self._passed, settings.pacing.look_s)

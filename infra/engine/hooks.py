@@ -33,10 +33,10 @@ class Hooks(Protocol):
         """Returns the origin of an execution that begins, with all that is kept of it in `about`."""
 
     def revision(self, about: Mapping[str, JSON], /) -> str | None:
-        """The hash of the definition that an execution is pinned to; None if there is none."""
+        """The hash of the definition that an execution is pinned to; None if the execution is not pinned to one."""
 
     def definition(self, action: Action, /) -> str | None:
-        """The text of the definition of an action; None if there is none."""
+        """The text of the definition of an action; None if the action has no definition."""
 
     def context(self, id: str, origin: Origin, input: JSON, /) -> dict[str, JSON]:
         """The context that an execution begins with: see `Dialect.begun`."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from ...actions import Write
 
-KEPT = 10_000  # activations that a reader may be behind
 STOPPING = "The server is stopping. Ask again when it has started."
 
 
@@ -36,12 +35,13 @@ class News:
 
     Args:
         life: text that no earlier life of this server had: numbers of activations count from its start.
+        kept: activations that a reader may be behind.
     """
 
-    def __init__(self, life: str) -> None:
+    def __init__(self, life: str, kept: int) -> None:
         self.life = life
         self.count = 0  # of activations that were committed
-        self._lately: deque[tuple[str, str | None, str]] = deque(maxlen=KEPT)
+        self._lately: deque[tuple[str, str | None, str]] = deque(maxlen=kept)
         self._futures: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
         self._closed = False
 

@@ -83,6 +83,8 @@ class EngineSettings:
         mailboxes: entities that stay in memory without requests.
         definitions: hashes of stored definitions that are remembered.
         express_events: history entries of an execution that is in memory only.
+        followed: activations that a reader of logs may be behind.
+        page_bytes: size of the records in one page of logs; an action may log megabytes.
         pacing: deadlines and pauses.
     """
 
@@ -94,6 +96,8 @@ class EngineSettings:
     mailboxes: int = 10_000
     definitions: int = 10_000
     express_events: int = 200_000
+    followed: int = 10_000
+    page_bytes: int = 4 << 20
     pacing: Pacing = field(default_factory=Pacing)
 
 

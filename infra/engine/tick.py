@@ -165,6 +165,9 @@ class Tick:
     def apart(self) -> Iterator[Unit]:
         """Gathers all changes of a block in one unit, which is withdrawn when the store does not commit.
 
+        A block that raises is withdrawn, too, unless an entity has changed with it: else the name of an
+        execution that never began would be taken.
+
         Raises:
             UnavailableError: when it does not already.
         """
@@ -173,12 +176,16 @@ class Tick:
         if not before.blank:
             self._sealed.append(before)
             before = Unit()
-        self.gathering = unit
+        self.gathering, whole = unit, False
         try:
             yield unit
+            whole = True
         finally:
-            self._sealed.append(unit)
             self.gathering = before
+            if whole or not unit.alone:
+                self._sealed.append(unit)
+            else:
+                self._undo(unit)
             self.wake()
 
     def durable(self) -> asyncio.Future[bool]:
@@ -378,11 +385,8 @@ class Tick:
             gone = [unit for unit in gone if id(unit) not in sent]
         left = set(map(id, gone))
         for unit in gone:
-            self._withdraw(unit.begun)
+            self._undo(unit)
             self._tell(unit, UnavailableError(NOT_NOW))
-            self.gathering.write.documents += [
-                document for document in unit.write.documents if document.kind in NAMED_BY_CONTENT
-            ]
         self._sealed = [unit for unit in self._sealed if id(unit) not in left]
         self._units = [unit for unit in self._units if id(unit) not in left]
         self._batch = [unit for unit in self._batch if id(unit) not in left]
@@ -391,6 +395,13 @@ class Tick:
         waiting = [*self._sealed, self.gathering, *self._units]
         for unit in waiting if self._trying else [*waiting, *self._batch]:
             self._tell(unit, InDoubtError(IN_DOUBT))
+
+    def _undo(self, unit: Unit) -> None:
+        """Withdraws what began with a unit, which will not be committed."""
+        self._withdraw(unit.begun)
+        self.gathering.write.documents += [
+            document for document in unit.write.documents if document.kind in NAMED_BY_CONTENT
+        ]
 
     def _tell(self, unit: Unit, error: UnavailableError) -> None:
         self.turned_away += len(unit.waiting)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .stored_values import Stored
 
 Page = TypeVar("Page")
-PAGE_BYTES = 4 << 20  # of records in one page: one action may log megabytes
 PREFIX = 12  # digits that the ids of an execution and of its steps share
 
 
@@ -76,6 +75,7 @@ class Watching:
 
     def __init__(self, parts: Parts, records: Records, news: News) -> None:
         self._parts, self._store, self._records, self._news = parts, parts.store, records, news
+        self._page_bytes = parts.settings.page_bytes
 
     async def activation(self, namespace: str, id: str, wait_s: float) -> Stored:
         """An activation's record. Waits for the end of a call, a step or an execution that is under way.
@@ -194,7 +194,7 @@ class Watching:
                     found.append(self._records.without_result(row))
                     size += len(row.body)
             last = each.number
-            if len(found) >= query.limit or size > PAGE_BYTES:
+            if len(found) >= query.limit or size > self._page_bytes:
                 break
         return LogPage(activations=found, next=self._position(last))
 

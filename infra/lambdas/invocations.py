@@ -8,7 +8,7 @@ one minute and after two.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -46,6 +46,11 @@ if TYPE_CHECKING:
     from .protocol import ApiCall
 
 MAX_EVENT_BYTES = 262_144  # of the input of a state machine, which runs the function
+TOO_MUCH_DATA = "States.DataLimitExceeded"  # the state machine's name for a result over its limit
+TOO_LARGE: Final[JSON] = {
+    "errorType": "Function.ResponseSizeTooLarge",
+    "errorMessage": f"Response payload size exceeded maximum allowed payload size ({MAX_EVENT_BYTES} bytes).",
+}
 SLACK_S = 30.0  # time for the worker to start, beside the function's timeout
 
 
@@ -176,9 +181,11 @@ async def _told(  # noqa: PLR0913  a run has as many sides
 
 
 def _error(failure: Failure) -> JSON:
-    """The error that the handler raised, from the cause; else the engine's error."""
+    """The error that the handler raised, from the cause; else the engine's error, by Lambda's name."""
     error: Mapping[str, Any] = failure.error if isinstance(failure.error, dict) else {}
     cause = error.get("Cause")
+    if error.get("Error") == TOO_MUCH_DATA:
+        return TOO_LARGE
     try:
         told = json.loads(cause or "")
     except ValueError:

@@ -212,5 +212,5 @@ class Records:
 
 
 def remnant(record: Record) -> Record | None:
-    """What is kept when a function is deleted: numbers of versions are never given again."""
+    """The record that stays when a function is deleted: numbers of versions are never given again."""
     return Record(published=record.published) if record.published else None

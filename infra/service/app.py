@@ -35,6 +35,7 @@ from ..stepfunctions import (
     DirectoryObjects,
     HttpTasks,
     ItemsInvoker,
+    JobPolling,
     MachineHooks,
     Machines,
     Places,
@@ -75,6 +76,7 @@ log = logging.getLogger(__name__)
 SECRET = "secret"  # noqa: S105  the kind of the document, not a secret
 SECRET_BYTES = 32
 RESULT_PART = 2  # items as JSON may be longer than their files
+JOBS = JobPolling()
 COLLECTIONS = (20_000, 20, 20)  # as `gc.set_threshold` takes them
 
 
@@ -124,8 +126,8 @@ class Resumption:
 
 
 @asynccontextmanager
-async def open_service(settings: Settings) -> AsyncIterator[Service]:
-    """Opens the store, starts the workers, and recovers executions under way.
+async def open_service(settings: Settings, jobs: JobPolling = JOBS) -> AsyncIterator[Service]:
+    """Opens the store, starts the workers, and recovers executions under way. Jobs are polled like `jobs`.
 
     Raises:
         StoreError: the store cannot be opened.
@@ -144,7 +146,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         clouds = await stack.enter_async_context(open_clouds(settings, secret_store, clock))
         items = await stack.enter_async_context(_items(settings, clouds, secret_store, clock))
         step_functions = StepFunctions()
-        known = Integrations(_registry(step_functions, clouds, settings, clock), clock)
+        known = Integrations(_registry(step_functions, clouds, settings, clock, jobs), clock)
         integrations = await stack.enter_async_context(known)
         invokers = _by_kind(inline, pool, integrations, items, clouds.invoker)
         records, feed_records = Records(store, settings.aws_account), FeedRecords(store)
@@ -333,10 +335,12 @@ def _durable_store(settings: Settings, clock: Clock) -> DynamoStore | SqliteStor
 def _rare_collections() -> Iterator[None]:
     """Has Python collect cyclic garbage less often: a step makes many objects, and no cycles.
 
-    Objects that are loaded by now are never collected.
+    Objects that are loaded by now are not collected before the end.
     """
     before = gc.get_threshold()
-    gc.collect()
+    gc.collect(
+        1
+    )  # the old ones hardly hold garbage: to look through all takes 45 ms, or seconds in a large program
     gc.freeze()
     gc.set_threshold(*COLLECTIONS)
     try:
@@ -371,7 +375,11 @@ def _items(settings: Settings, clouds: Clouds, secrets: SecretStore, clock: Cloc
 
 
 def _registry(
-    step_functions: StepFunctions, clouds: Clouds, settings: Settings, clock: Clock
+    step_functions: StepFunctions,
+    clouds: Clouds,
+    settings: Settings,
+    clock: Clock,
+    polling: JobPolling,
 ) -> FirstOf:
     """The integrations of state machines: those that were installed, Step Functions, HTTP, AWS' services."""
     http = HttpTasks(
@@ -381,7 +389,7 @@ def _registry(
     services = aws_services(clouds.egress, clock, settings.payload_bytes)
     if services is not None:
         ambient = frozenset(each(settings.ambient_services))
-        registries.append(AwsIntegrations(services, clouds.authorizers, ambient, clock))
+        registries.append(AwsIntegrations(services, clouds.authorizers, ambient, clock, polling))
     return FirstOf(*registries)
 
 

@@ -21,7 +21,7 @@ from ...composer import Error
 from . import machine_checks, store_checks, worker_checks
 from .findings import Finding
 from .isolation import INSTALL, kept, lacks, limits_of, open_places, open_sandbox
-from .sandbox_probes import PROBES, probe
+from .sandbox_probes import PROBES, ProbeError, probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -64,6 +64,8 @@ def _isolation(settings: Settings) -> Finding:
 def _probes(settings: Settings) -> Finding:
     try:
         found = asyncio.run(probe(settings))
+    except ProbeError as error:
+        return Finding(check="probes", state="fail", text=str(error), fix=error.fix)
     except Error as error:
         fix = "fix the finding of the check `isolation` first"
         return Finding(check="probes", state="fail", text=str(error), fix=fix)

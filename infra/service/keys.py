@@ -121,7 +121,7 @@ async def reseal(store: Rewritable, seal: Seal, keys: Sequence[str], mark: bytes
         store: the store below the seal.
         seal: seal with these keys.
         keys: keys for fields that older versions sealed one by one.
-        mark: mark found in the store; None if there is none.
+        mark: mark found in the store; None if the store has no mark.
     """
     if mark is not None and seal.is_current(mark) and seal.opened(MARK, mark) == DONE:
         return 0

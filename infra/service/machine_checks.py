@@ -29,8 +29,8 @@ PING_S = 2.0
 EXTRAS = {"aws": "boto3", "azure": "azure.identity", "gcp": "google.auth"}
 
 
-def sync(settings: Settings) -> Finding:
-    """Measures the time that a commit waits for the disk."""
+def sync(settings: Settings, slow_ms: float = SLOW_MS) -> Finding:
+    """Measures the time that a commit waits for the disk. A disk is slow above `slow_ms`."""
     folder, clock = _existing(settings.data), SystemClock()
     took: list[float] = []
     try:
@@ -48,7 +48,7 @@ def sync(settings: Settings) -> Finding:
         return Finding(check="disk sync", state="fail", text=text, fix=fix)
     middle = statistics.median(took)
     text = f"The disk of {folder} syncs in {middle:.2f} ms (the median of {SYNCS} syncs)."
-    if middle > SLOW_MS:
+    if middle > slow_ms:
         fix = "put the data directory on a local disk or SSD: each commit waits for one sync"
         return Finding(check="disk sync", state="warn", text=text, fix=fix)
     return Finding(check="disk sync", state="ok", text=text)
@@ -101,15 +101,15 @@ def clock(began: Instant, ended: Instant) -> Finding:
     return Finding(check="clock", state="ok", text=text)
 
 
-def port(settings: Settings) -> Finding:
-    """Checks that the port is free, or that a server of ours listens on it."""
+def port(settings: Settings, ping_s: float = PING_S) -> Finding:
+    """Checks that the port is free, or that a server of ours listens on it and answers in `ping_s` seconds."""
     host, number = settings.host, settings.port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.create_server((host, number), family=family):
             pass
     except OSError as error:
-        if _is_ours(settings):
+        if _is_ours(settings, ping_s):
             text = f"A Xingqiao server listens on {host}:{number}."
             return Finding(check="port", state="ok", text=text)
         text = f"A server cannot listen on {host}:{number}: {error.strerror or error}."
@@ -119,7 +119,7 @@ def port(settings: Settings) -> Finding:
     return Finding(check="port", state="ok", text=text)
 
 
-def _is_ours(settings: Settings) -> bool:
+def _is_ours(settings: Settings, ping_s: float) -> bool:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     handlers: list[BaseHandler] = [ProxyHandler({})]  # the port is this machine's
     scheme = "http"
@@ -129,7 +129,7 @@ def _is_ours(settings: Settings) -> bool:
         handlers.append(HTTPSHandler(context=trusted))
     try:
         with build_opener(*handlers).open(
-            f"{scheme}://{host}:{settings.port}/ping", timeout=PING_S
+            f"{scheme}://{host}:{settings.port}/ping", timeout=ping_s
         ) as answer:
             return bool(answer.read(10) == b"pong")
     except (OSError, ValueError):

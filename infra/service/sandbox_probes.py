@@ -194,7 +194,13 @@ _OTHER = (
 
 
 class ProbeError(Error):
-    """The probes cannot be run; the text says why."""
+    """The probes cannot be run; the text gives the reason, and `fix` the remedy."""
+
+    def __init__(
+        self, text: str, fix: str = "fix the finding of the check `isolation` first"
+    ) -> None:
+        super().__init__(text)
+        self.fix = fix
 
 
 async def probe(settings: Settings) -> dict[str, bool]:
@@ -205,7 +211,7 @@ async def probe(settings: Settings) -> dict[str, bool]:
 
     Raises:
         SandboxError: the configured sandbox is not available.
-        ProbeError: a worker cannot be started.
+        ProbeError: a worker or a decoy cannot be made.
     """
     with _decoys() as (decoyed, targets):
         settings = decoyed(settings)
@@ -282,7 +288,14 @@ def _decoys() -> Iterator[tuple[Callable[[Settings], Settings], dict[str, Any]]]
             for family in (socket.AF_UNIX, socket.AF_UNIX, socket.AF_INET)
         )
         abstract.bind(f"\0{name}")
-        by_path.bind(str(outside / "socket"))
+        try:
+            by_path.bind(str(outside / "socket"))
+        except OSError as error:
+            text = f"A socket cannot be created in the temporary directory {temporary}: {error}."
+            fix = (
+                "set TMPDIR to a directory that can be written and has a shorter path, such as /tmp"
+            )
+            raise ProbeError(text, fix) from error
         service.bind(("127.0.0.1", 0))
         for listening in (abstract, by_path, service):
             listening.listen()

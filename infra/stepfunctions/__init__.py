@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .activities import ACTIVITY, Activities
 from .contexts import MachineHooks
-from .integrations import AwsIntegrations, Call, HttpTasks, StepFunctions
+from .integrations import AwsIntegrations, Call, HttpTasks, JobPolling, StepFunctions
 from .items import ITEMS, LIMIT_MS, READ, WRITE, DirectoryObjects, ItemsInvoker, Places
 from .machines import Machines
 from .records import Records
@@ -31,6 +31,7 @@ __all__ = [
     "DirectoryObjects",
     "HttpTasks",
     "ItemsInvoker",
+    "JobPolling",
     "MachineHooks",
     "Machines",
     "Places",

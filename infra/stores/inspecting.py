@@ -12,7 +12,7 @@ from .sqlite import FILE, schemas
 if TYPE_CHECKING:
     from pathlib import Path
 
-CHECKED_BYTES = 1 << 30  # a larger database takes longer than a quick look
+CHECKED_BYTES = 1 << 30  # a larger database takes longer to check than a quick look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +34,11 @@ class Glance:
     checked: bool = True
 
 
-def glance(directory: Path) -> Glance | None:
-    """Looks at the database of a data directory; None if there is none."""
+def glance(directory: Path, checked_bytes: int = CHECKED_BYTES) -> Glance | None:
+    """Looks at the database of a data directory; None if the directory has no database.
+
+    A database of more than `checked_bytes` is not checked.
+    """
     path = directory / FILE
     if not path.is_file():
         return None
@@ -44,7 +47,7 @@ def glance(directory: Path) -> Glance | None:
     shared = path.with_name(f"{FILE}-shm").exists()
     # Without the shared index SQLite would create one: then the log is left out.
     how = "mode=ro" if log and shared else "immutable=1"
-    checked = size <= CHECKED_BYTES
+    checked = size <= checked_bytes
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as db:
             schema = db.execute("PRAGMA user_version").fetchone()[0]

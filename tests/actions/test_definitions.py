@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.kit.actions.things import named, python
@@ -181,9 +183,12 @@ def test_a_field_that_is_like_none_is_ignored():
     )
 
 
-def test_a_machine_that_is_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr("xingqiao.composer.dsl.assembler.MAX_INSTRUCTIONS", 2)
-    definition = '{"StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}}'
+def test_a_machine_that_is_too_large_is_refused():
+    count = 12_500  # Tasks, of 4 instructions each
+    task = {"Type": "Task", "Resource": "a"}
+    states = {f"{n}": {**task, "Next": f"{n + 1}"} for n in range(count)}
+    states[f"{count}"] = {"Type": "Succeed"}
+    definition = json.dumps({"StartAt": "0", "States": states})
 
-    with pytest.raises(InvalidError, match="more than 2 instructions"):
+    with pytest.raises(InvalidError, match="more than 50000 instructions"):
         define_action(named(), {"exec": {"kind": "states", "definition": definition}}, None, 1)

@@ -5,6 +5,7 @@ What each row is, and how another is added: `clouds.py`.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from contextlib import ExitStack
 from dataclasses import replace
@@ -13,7 +14,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.kit.actions.things import Answers, until
-from tests.kit.contracts.clouds import PROGRAM, deploy
+from tests.kit.contracts.clouds import PROGRAM, OwnNamespace, deploy
 from tests.kit.contracts.elsewhere import RUN, SECRET, TRACE, ended, opened, resumed
 from tests.kit.contracts.rows import RIGS, playing
 from tests.kit.infra.servers import AUTH, running
@@ -23,6 +24,7 @@ from tests.rigs.issuers import IbmIam
 from xingqiao.composer import Failure, Success
 from xingqiao.infra.clock import SystemClock
 
+NUMBERS = itertools.count()
 ERROR = {"code": "Sold", "message": "none left"}
 
 
@@ -32,12 +34,18 @@ def framework():
         yield url
 
 
-@pytest.fixture
-def own_server(tmp_path):
-    """A server of its own for each test: they send different calls with the same idempotency key."""
-    with running(tmp_path, "--auth", AUTH) as server:
-        deploy(server)
+@pytest.fixture(scope="session")
+def server_of_ours(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("server"), "--auth", AUTH) as server:
         yield server
+
+
+@pytest.fixture
+def own_namespace(server_of_ours):
+    """A namespace of its own for each test: they send different calls with the same idempotency key."""
+    namespace = OwnNamespace(server_of_ours, f"ns-{next(NUMBERS)}")
+    deploy(namespace)
+    return namespace
 
 
 @pytest.fixture

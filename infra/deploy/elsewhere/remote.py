@@ -57,7 +57,7 @@ class EnvironmentSecrets:
 
     @staticmethod
     def find(_namespace: str, name: str) -> JSON:
-        """The secret of this name; None if there is none."""
+        """The secret of this name; None if no secret has this name."""
         text = os.environ.get(variable_of(name))
         if text is None:
             return None

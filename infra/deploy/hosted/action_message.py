@@ -56,6 +56,6 @@ class ActionMessage(NamedTuple):
 
 
 def completion_token(token: Mapping[str, Any]) -> str:
-    """The text that names a wait to whoever completes it: it may stand in a URL."""
+    """The text that names a wait to the client that completes it. The text may stand in a URL."""
     fiber = token["fiber"].replace("/", "_")
     return f"{token['execution']}-{token['turn']}-{fiber}"

@@ -86,7 +86,7 @@ def pieces_of(value: JSON, name: str = "text") -> dict[str, str]:
 
 
 def value_of(row: Row, name: str = "text") -> Any:
-    """The value that `pieces_of` wrote; None if there is none. Its type is what this package wrote there."""
+    """The value that `pieces_of` wrote; None if the row has no text. Its type is what this package wrote there."""
     text = _text_of(row, name)
     return json.loads(text) if text else None
 

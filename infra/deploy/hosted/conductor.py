@@ -242,7 +242,7 @@ class Conductor:
                 log.exception("the sweep of execution %s failed; the next sweep tries again", id)
 
     def look(self, id: str) -> dict[str, JSON] | None:
-        """The state of an execution in readable form; None if there is none."""
+        """The state of an execution in readable form; None if no execution has this id."""
         record = self._table.load(id)
         if record is None or is_program(record):
             return None

@@ -62,7 +62,7 @@ class FirestoreTable:
         self._pieces: dict[tuple[str, int], int] = {}  # of what versions have to send
 
     def load(self, id: str) -> Record | None:
-        """An execution; None if there is none."""
+        """An execution; None if no execution has this id."""
         record: Record | None = None
         version, fibers, unsent = 0, {}, dict[int, dict[int, str]]()
         for document in self._of(id):
@@ -256,7 +256,7 @@ def _text(fields: Body, name: str) -> str:
 
 
 def _json(fields: Body, name: str) -> Any:
-    """The value that `_string` wrote; None if there is none. Its type is what this package wrote there."""
+    """The value that `_string` wrote; None if the field is missing. Its type is what this package wrote there."""
     return json.loads(_text(fields, name)) if name in fields else None
 
 

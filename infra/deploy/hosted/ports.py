@@ -114,7 +114,7 @@ class Table(Protocol):
     """
 
     def load(self, id: str) -> Record | None:
-        """Returns an execution; None if there is none."""
+        """Returns an execution; None if no execution has this id."""
 
     def save(self, change: Change) -> bool:
         """Writes the whole change (at most `MAX_ROWS` fibers), or returns False and writes nothing."""

@@ -21,8 +21,10 @@ class StepFunctionsApi(Api):
         machines: the state machines.
         activities: the activities and their work.
         integrations: the integrations that tasks can use.
+        longest_s: time limit of an express execution that is waited for, and of a state's test, in seconds.
     """
 
     machines: Machines
     activities: Activities
     integrations: Integrations
+    longest_s: float = 300.0

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .described import About
     from .protocol import Caller, Operations
 
-LONGEST_S = 300.0  # time limit of an express execution
 MEMORY_MB = 64  # the step in which AWS bills memory
 BILLED_MS = 100  # the step in which AWS bills time
 TIMED_OUT = Failure("States.Timeout", {"Error": "States.Timeout", "Status": "TIMED_OUT"})
@@ -57,7 +56,7 @@ async def start_sync_execution(
     beginning = await _beginning(params, caller, api)
     if not beginning.action.express:
         raise type_not_supported()
-    execution, ended = await api.engine.executions.run(beginning, LONGEST_S)
+    execution, ended = await api.engine.executions.run(beginning, api.longest_s)
     if ended is None:
         await api.engine.executions.stop(execution)
     outcome = TIMED_OUT if ended is None else ended.outcome

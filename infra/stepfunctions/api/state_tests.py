@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 MACHINES = uuid.UUID(
     "6b7f0c57-6c0e-4d0c-8f5e-3a1d9b0f9c11"
 )  # namespace of the names of tested state machines
-LONGEST_S = 300.0  # time limit of a test, as on AWS
 NAME = "test state"  # has a blank: the name of no deployed state machine
 TIMED_OUT = Failure("States.Timeout", {"Error": "States.Timeout"})
 
@@ -74,7 +73,7 @@ async def _performed(task: asl.TaskRequest, caller: Caller, api: StepFunctionsAp
     name = Name(caller.namespace, None, NAME)
     action = define_action(name, {"exec": exec}, None, api.engine.now_ms)
     beginning = Beginning(action, task.parameters, caller.namespace)
-    execution, ended = await api.engine.executions.run(beginning, LONGEST_S)
+    execution, ended = await api.engine.executions.run(beginning, api.longest_s)
     if ended is None:
         await api.engine.executions.stop(execution)
         return TIMED_OUT

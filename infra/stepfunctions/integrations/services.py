@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ....actions import LAMBDA, PERMISSION, ExecutionArn, Remote, is_integration, parsed_arn
@@ -53,10 +54,8 @@ log = logging.getLogger(__name__)
 SDK = "aws-sdk:"
 LIMIT_MS = 60_000  # time limit of an answer
 FUNCTION_MS = 900_000  # time limit of a function's answer
-UNSEEN_MS = 900_000  # time after which a job that cannot be polled is stopped
 HERE = "stepfunctions"  # this server answers, never AWS
 HEADERS = {"x-amzn-requestid": "x-amzn-RequestId", "etag": "ETag"}
-POLLS_S = (1.0, 2.0, 5.0)  # pauses between polls of a job; the last one repeats
 # Services with optimized integrations whose answers are those of the SDK: the prefix of their errors, and the vendor.
 VENDORS = {
     "athena": ("Athena", "Amazon"), "batch": ("Batch", "AWS"), "codebuild": ("CodeBuild", "AWS"),
@@ -68,6 +67,23 @@ VENDORS = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPolling:
+    """The pace at which jobs are polled.
+
+    Args:
+        pauses_s: pauses before each poll of a job; the last one repeats.
+        unseen_ms: time after which a job that cannot be polled is stopped.
+    """
+
+    pauses_s: tuple[float, ...] = (1.0, 2.0, 5.0)
+    unseen_ms: int = 900_000
+
+    def pause_s(self, polls: int) -> float:
+        """The pause after so many polls."""
+        return self.pauses_s[min(polls, len(self.pauses_s) - 1)]
+
+
 class AwsIntegrations:
     """Finds integrations of AWS' services. A `Registry`.
 
@@ -76,13 +92,19 @@ class AwsIntegrations:
         authorizers: credentials: the namespace's secret `aws`, or the server's own.
         ambient: the namespaces that may use the server's own credentials.
         clock: source of time.
+        polling: the pace at which jobs are polled.
     """
 
     def __init__(
-        self, services: AwsServices, authorizers: Authorizers, ambient: frozenset[str], clock: Clock
+        self,
+        services: AwsServices,
+        authorizers: Authorizers,
+        ambient: frozenset[str],
+        clock: Clock,
+        polling: JobPolling,
     ) -> None:
         self._services, self._authorizers = services, authorizers
-        self._ambient, self._clock = ambient, clock
+        self._ambient, self._clock, self._polling = ambient, clock, polling
 
     def get(self, named: tuple[str, str], /) -> Integration | None:
         service, operation = named
@@ -147,14 +169,13 @@ class AwsIntegrations:
         kind, looks, seen_ms = _job_kind(request), 0, self._clock.now_ms()
         parameters = kind.named(answer)
         while True:
-            pause_s = POLLS_S[min(looks, len(POLLS_S) - 1)]
-            await asyncio.sleep(pause_s)  # noqa: TID251  jobs must be polled
+            await asyncio.sleep(self._polling.pause_s(looks))  # noqa: TID251  jobs must be polled
             looks += 1
             told, unseen = await self._look(request, kind, parameters)
             if unseen is not None:
                 # The job may be too young, or the network, the service or the credentials may recover.
                 log.warning("%s cannot be polled: %s", request.resource, unseen)
-                if self._clock.now_ms() - seen_ms < UNSEEN_MS:
+                if self._clock.now_ms() - seen_ms < self._polling.unseen_ms:
                     continue
                 await self._given_up(request, answer)
                 raise unseen

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ....composer.languages.asl.running import Manifest, ReadingBounds
 
 GET, LIST = "s3:getObject", "s3:listObjectsV2"
-FIRST_BYTES = 1 << 20  # the part of an object that is read first
+FIRST_BYTES = 1 << 20
 GROWTH = 8  # the factor by which each further part grows, if some items are enough
 AHEAD = 16  # objects whose first parts are read at the same time
 GZIP = b"\x1f\x8b"
@@ -76,15 +76,24 @@ class _File:
 
 
 async def read(
-    params: Mapping[str, Any], objects: Objects, bounds: ReadingBounds
+    params: Mapping[str, Any],
+    objects: Objects,
+    bounds: ReadingBounds,
+    first_bytes: int = FIRST_BYTES,
 ) -> dict[str, Any]:
     """Reads items: `{"items": [...]}`, with `"keyed": true` for the members of an object.
+
+    Args:
+        params: the action's parameters.
+        objects: the place that objects are read from.
+        bounds: limits of the items.
+        first_bytes: size of the part of an object that is read first.
 
     Raises:
         StatesError: States.ItemReaderFailed.
     """
     request = ReadRequest.from_json(params)
-    reader = _Reader(objects, request.config, most_items(request.max_items), bounds)
+    reader = _Reader(objects, request.config, most_items(request.max_items), bounds, first_bytes)
     if request.operation == GET:
         found = await reader.object(_file_of(request))
     else:
@@ -107,6 +116,7 @@ class _Reader:
     config: dict[str, JSON]
     most: int
     bounds: ReadingBounds
+    first_bytes: int
 
     async def object(self, file: _File) -> Items:
         """The items of an object; of a manifest the items of its files."""
@@ -156,13 +166,13 @@ class _Reader:
         bounds = self.bounds
         for at in range(0, len(files), AHEAD):
             some = files[at : at + AHEAD]
-            parts = (self._read(file, (0, FIRST_BYTES), "") for file in some)
+            parts = (self._read(file, (0, self.first_bytes), "") for file in some)
             firsts = await asyncio.gather(*parts)  # they return faults
             for file, first in zip(some, firsts, strict=True):
                 left = self.most - len(values)
                 if not left:
                     return Items(values, bounds)
-                begun = _checked(file, (0, FIRST_BYTES), first)
+                begun = _checked(file, (0, self.first_bytes), first)
                 found = await self._items(file, begun, config, left, bounds)
                 values += found.values
                 bounds = found.left
@@ -192,7 +202,7 @@ class _Reader:
         return await asyncio.to_thread(reading, body)
 
     async def _first(self, file: _File) -> ObjectPart:
-        return await self._part(file, (0, FIRST_BYTES), "")
+        return await self._part(file, (0, self.first_bytes), "")
 
     async def _rest(self, file: _File, first: ObjectPart, at: int, upto: int) -> bytes:
         """The bytes of an object between two places."""

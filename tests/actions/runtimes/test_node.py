@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import io
-import tarfile
 import zipfile
 
 import pytest
 
 from tests.kit.actions.things import Answers, StandingClock, ended, invocation, needed, node, until
-from tests.kit.actions.wheels import zipped
+from tests.kit.actions.wheels import tarred, zipped
 from tests.kit.actions.workers import logged, run
 from xingqiao.actions.runtimes import (
     Bounds,
@@ -269,16 +266,6 @@ FILES = {
     "lib/add.js": "module.exports = (a, b) => a + b",
     "node_modules/dep/index.js": "module.exports = 40",
 }
-
-
-def tarred(files):
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w:gz") as archive:
-        for name, text in files.items():
-            about = tarfile.TarInfo(name)
-            about.size = len(text)
-            archive.addfile(about, io.BytesIO(text.encode()))
-    return base64.b64encode(raw.getvalue()).decode()
 
 
 @pytest.mark.parametrize(

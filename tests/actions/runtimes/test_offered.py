@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 import re
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from tests.kit.actions.things import composed
-from tests.kit.actions.wheels import zipped
+from tests.kit.actions.wheels import tarred, zipped
 from xingqiao.actions import NODE, OFFERED, PYTHON, Code
 from xingqiao.actions.coded import code_of
 from xingqiao.actions.runtimes import offered
 from xingqiao.actions.runtimes.offered import FILE_BYTES, imports_offered
 from xingqiao.actions.runtimes.packages import OFFERED_FILES
-
-
-def tarred(files):
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w:gz") as archive:
-        for name, text in files.items():
-            about = tarfile.TarInfo(name)
-            about.size = len(text)
-            archive.addfile(about, io.BytesIO(text.encode()))
-    return base64.b64encode(raw.getvalue()).decode()
 
 
 @pytest.mark.parametrize(

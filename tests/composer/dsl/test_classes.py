@@ -1,16 +1,14 @@
 """Classes: captured as source, and defined anew where only that source is."""
-# ruff: noqa: F821, PLW0603, PTH118, TC003, UP037
+# ruff: noqa: F821, PLW0603, UP037
 # (what is captured here is odd on purpose)
 
 from __future__ import annotations
 
 import abc
 import dataclasses
-import decimal
 import functools
 import linecache
 import math
-import os.path as paths
 import typing
 from dataclasses import InitVar, dataclass, field
 from dataclasses import dataclass as record
@@ -20,12 +18,11 @@ from typing import ClassVar
 import pytest
 
 from tests.kit.composer.modules import defined
-from xingqiao.actions.runtimes.worker import define
+from tests.kit.transactions.types import Account, alone, asked, both
 from xingqiao.composer import CaptureError, capture_class
 from xingqiao.transactions import entity
 
 FEE = 1
-LIMITS = {"gold": [100, None], "it's": 1.5}
 
 
 dataclasses_ = dataclasses
@@ -45,97 +42,9 @@ def kept(cls):
     return cls
 
 
-def alone(type):
-    """The code of an entity type, made anew from what is deployed of it, and nothing else."""
-    runtime = type.definition()["exec"]
-    scope: dict = {}
-    exec(compile(runtime["code"], "<captured>", "exec", dont_inherit=True), scope)
-    assert runtime["kind"] == "python:3"
-    return scope[runtime["main"]]
-
-
-def working(type):
-    """The same, as a worker makes it: in a module that nobody can import."""
-    runtime = type.definition()["exec"]
-    return define(type.name, runtime["code"], runtime["main"])
-
-
-def both(type):
-    return [type.function, alone(type), working(type)]
-
-
-def asked(code, operation, state=None, **params):
-    """What the code of an entity answers."""
-    return code({"state": state, "operation": operation, "params": params, "key": "k"})
-
-
 @pytest.fixture
 def module_of(monkeypatch):
     return partial(defined, monkeypatch, entity=entity, dataclasses=dataclasses)
-
-
-class OverdrawnError(Exception):
-    pass
-
-
-@entity(version=2, state_bytes=1 << 10, limits={"timeout": 5000})
-@dataclass
-class Account:
-    """Money."""
-
-    balance: int = 0
-    lines: list[decimal.Decimal] = field(default_factory=list)  # what it names stays here
-    owner: dict[str, str] = field(default_factory=lambda: {"name": "nobody"})
-    rate: ClassVar[int] = 2
-
-    def deposit(self, amount: int, memo: str = "") -> dict:
-        if amount < 0:
-            self.lines.append("never seen")
-            raise ValueError(f"{amount} is less than nothing")
-        self.balance += amount * self.rate - FEE
-        self.lines.append(f"{memo}{math.floor(amount)}")
-        return {"balance": self.balance}
-
-    def withdraw(self, amount):
-        if amount > self._available():
-            raise LookupError("""there is
-  not enough""")
-        self.balance -= amount
-
-    def rename(self, **names):
-        self.owner.update(names)
-        return self.owner
-
-    def look(self):
-        return [self.balance, LIMITS, paths.join("a", "b")]
-
-    def again(self):
-        return Account(balance=self.balance).look()
-
-    def _available(self):
-        return self.balance
-
-    @staticmethod
-    def upgrade(state, version):
-        return {"balance": state["cents"] // 100, "lines": [version]}
-
-
-def add(state, params):
-    state = state or {"n": 0, "seen": []}
-    state["seen"].append(params["by"])
-    return {**state, "n": state["n"] + params["by"] * FEE}, {"by": params["by"]}
-
-
-def pair(state, params):
-    return state, params
-
-
-total = entity(
-    name="tally/total",
-    operations={"add": add, "pair": pair, "halve": lambda state, _: ({"n": state["n"] / 2}, None)},
-    upgrade=lambda state, version: {"n": state + version, "seen": []},
-    version=3,
-)
 
 
 def made(**members):

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import assume, event, given, settings
+from hypothesis import HealthCheck, assume, event, given, settings
 from jsonschema import Draft202012Validator
 
 from tests.composer.dsl.catalog import CATALOG
@@ -58,13 +58,13 @@ def test_every_combinator_with_every_option_is_valid(name):
     assert list(VALIDATOR.iter_errors(CATALOG[name].to_json())) == []
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(compositions(timed=True))
 def test_every_composition_is_valid(composition):
     assert is_valid(composition.to_json())
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(compositions(timed=True), st.data())
 def test_a_misspelt_member_of_a_combinator_is_refused_as_by_the_parser(composition, data):
     document = composition.to_json()
@@ -79,7 +79,7 @@ def test_a_misspelt_member_of_a_combinator_is_refused_as_by_the_parser(compositi
     assert not is_valid(document)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(compositions(timed=True), st.data())
 def test_a_document_that_the_schema_refuses_is_refused_by_the_parser(composition, data):
     """The other way round the schema is lenient: names, paths and whole rules are left to the parser."""

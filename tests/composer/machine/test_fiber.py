@@ -4,22 +4,6 @@ from __future__ import annotations
 
 from tests.kit.composer.world import World
 from xingqiao import composer
-from xingqiao.composer.values import Failure
-
-
-def room(limit):
-    def refused(standing, more):
-        total = standing + more
-        return Failure("LimitExceeded", {"message": f"{total}"}) if total > limit else None
-
-    return refused
-
-
-def held(composition, limit):
-    """An execution that may have so many fibers, and what has become of it."""
-    execution = composer.Execution("x", composer.compile(composition), composer.Limits())
-    execution.room = room(limit)
-    return execution, execution.begin({"items": [1, 2, 3]}, 0)
 
 
 def test_the_values_that_a_fiber_holds():

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 
 from tests.composer.languages.asl.test_fuzz import ANSWERS, Whatever
 from tests.kit.asl.machines import jsonata, lowered, machine, ran, task, types
@@ -208,12 +206,9 @@ def fuzzed(definition, input, answer, **limits):
     return simulation.run(input, frames=machine_frames({"Execution": {"Id": "e", "Input": input}}))
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
-@given(machines(), VALUES, ANSWERS)
+@settings(max_examples=40, suppress_health_check=list(HealthCheck), deadline=None)
+@given(machines(depth=0), VALUES, ANSWERS)  # without Parallel and Map: one fiber
 def test_any_machine_does_the_same_in_stretches(definition, input, answer):
-    text = json.dumps(definition)
-    assume('"Parallel"' not in text and '"Map"' not in text)
-
     whole, sliced = (
         fuzzed(definition, input, answer),
         fuzzed(definition, input, answer, at_once=0),

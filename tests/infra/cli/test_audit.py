@@ -6,6 +6,10 @@ import re
 
 import pytest
 
+from tests.kit.infra.servers import AUTH
+from xingqiao.infra.cli.audit import audit_entries
+from xingqiao.infra.cli.client import connect
+
 
 @pytest.fixture
 def changes(xingqiao, action):
@@ -34,10 +38,14 @@ def test_changes_are_listed_the_newest_first(xingqiao, changes):
     assert re.search(r"guest +guest/admin +delete +actions/au_listed +done +127\.0\.0\.1", shown)
 
 
-def test_more_than_a_page_is_listed_and_not_more_than_asked_for(xingqiao, changes, monkeypatch):
-    monkeypatch.setattr("xingqiao.infra.cli.audit.PAGE", 2)
+def test_more_than_a_page_is_listed_and_not_more_than_asked_for(xingqiao, server, changes):
     changes("au_pages")
 
+    with connect(server.url, AUTH) as client:
+        path = "/api/v1/namespaces/_/audit"
+        found = [len(audit_entries(client, path, None, limit, page_size=2)) for limit in (1, 2, 3)]
+
+    assert found == [1, 2, 3]
     assert len(of(xingqiao("audit", "--limit", "3", "--json"), "au_pages")) == 3
     assert len(xingqiao("audit", "--limit", "1", "--json").json) == 1
 

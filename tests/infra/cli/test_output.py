@@ -17,8 +17,7 @@ def written(capsys, monkeypatch):
 
     def write(width, columns, *rows):
         monkeypatch.setenv("COLUMNS", str(width))
-        monkeypatch.setattr(output, "PIPE_WIDTH", width)
-        output.table(columns, rows, "nothing")
+        output.table(columns, rows, "nothing", width)
         return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
 
     return write
@@ -52,8 +51,7 @@ def test_without_rows_the_text_for_none_is_written(written):
     assert written(80, COLUMNS) == ["nothing"]
 
 
-def test_a_timeline_keeps_its_times(capsys, monkeypatch):
-    monkeypatch.setattr(output, "PIPE_WIDTH", 80)
+def test_a_timeline_keeps_its_times(capsys):
     entries = [
         {"seq": 1, "at": 0, "fiber": "0", "turn": 0, "type": "ExecutionStarted", "value": {}},
         {"seq": 2, "at": 5, "fiber": "0", "turn": 1, "type": "StepScheduled",
@@ -62,7 +60,7 @@ def test_a_timeline_keeps_its_times(capsys, monkeypatch):
          "value": "many words " * 8},
     ]  # fmt: skip
 
-    output.history(entries)
+    output.history(entries, 80)
 
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:2] == ["+0", "ms"]

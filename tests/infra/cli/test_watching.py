@@ -15,6 +15,9 @@ from xingqiao import composer
 
 SAYS = "def main(params):\n    print('hello from', params.get('who', 'it'))\n    return params\n"
 FAILS = "def main(params):\n    return {'error': 'no luck'}\n"
+SLOWLY = (
+    "import time\ndef main(params):\n    print('at last')\n    time.sleep(0.5)\n    return params\n"
+)
 
 
 @pytest.fixture
@@ -48,6 +51,25 @@ def test_one_that_fails_ends_the_command_with_1(xingqiao, action, composition, s
     assert watched.code == 1
     assert watched.out.splitlines()[-1] == f"✗ {id} failed"
     assert "no luck" in watched.out
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+@pytest.mark.parametrize(("code", "status"), [(SLOWLY, "succeeded"), (FAILS, "failed")])
+def test_a_plain_action_is_watched_to_its_end(xingqiao, action, started, code, status, options):
+    """Only its record is stored: as an execution it is missing once it has ended."""
+    id = started(action("wa_plain", code))
+
+    for _ in range(2):  # while it may still run, and after its end
+        watched = xingqiao("execution", "watch", id, *options)
+
+        assert (watched.code, watched.err) == (int(status == "failed"), "")
+        assert watched.out.endswith(f" {id} {status}\n") if not options else watched.out == ""
+
+
+def test_an_id_that_never_was_cannot_be_watched(xingqiao, refused):
+    line = refused("execution", "watch", "0" * 32, code=5)
+
+    assert line.startswith(f"the execution '{'0' * 32}' does not exist")
 
 
 def test_parallel_steps_of_one_action_have_a_line_each(xingqiao, action, composition, started):
@@ -125,3 +147,12 @@ def test_logs_are_followed_to_the_end(xingqiao, action, composition, started):
     shown = xingqiao("execution", "logs", id, "--follow")
 
     assert len(shown.out.splitlines()) == 2
+
+
+def test_the_logs_of_a_plain_action_are_followed_to_its_end(xingqiao, action, started):
+    id = started(action("wa_slowly", SLOWLY))
+
+    shown = xingqiao("execution", "logs", id, "--follow")
+
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.endswith(" | at last\n")

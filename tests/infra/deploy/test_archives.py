@@ -9,14 +9,14 @@ import pytest
 from tests.kit.deploy.archives import tarred, zipped
 from xingqiao.actions import Code
 from xingqiao.infra.deploy import BundleError
-from xingqiao.infra.deploy.archives import write_files
+from xingqiao.infra.deploy.archives import MAX_BYTES, write_files
 
 PYTHON, NODE = "python:3", "nodejs:20"
 
 
-def written(tmp_path, text, kind=PYTHON, *, binary=True):
+def written(tmp_path, text, kind=PYTHON, *, binary=True, most=MAX_BYTES):
     folder = tmp_path / "action"
-    write_files("a", Code(kind, text, "main", binary), folder)
+    write_files("a", Code(kind, text, "main", binary), folder, most)
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
 
 
@@ -62,9 +62,7 @@ def test_what_is_wrong_is_told(tmp_path, text, kind, says):
     assert not (tmp_path / "up.py").exists()
 
 
-def test_an_archive_may_not_unpack_to_more_than_any_target_takes(tmp_path, monkeypatch):
-    monkeypatch.setattr("xingqiao.infra.deploy.archives.MAX_BYTES", 10)
-
-    assert written(tmp_path, zipped(main_py="x" * 10)) == ["__main__.py"]
+def test_an_archive_may_not_unpack_to_more_than_any_target_takes(tmp_path):
+    assert written(tmp_path, zipped(main_py="x" * 10), most=10) == ["__main__.py"]
     with pytest.raises(BundleError, match="its files have more than 10 bytes"):
-        written(tmp_path, zipped(main_py="x" * 11))
+        written(tmp_path, zipped(main_py="x" * 11), most=10)

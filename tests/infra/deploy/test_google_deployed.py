@@ -6,78 +6,29 @@ Google's functions-framework runs the functions; `tests/kit/deploy/google_rig.py
 from __future__ import annotations
 
 import json
-from collections import Counter
 from hashlib import sha256
 
 import pytest
 
+from tests.kit.deploy import noted_runs
 from tests.kit.deploy.firestore_emulator import firestore_emulator
 from tests.kit.deploy.google_cloud import ApiError
 from tests.kit.deploy.google_rig import World
+from tests.kit.deploy.noted_runs import ACTIONS, LINE, documents, each_result, runs_in, without_runs
 from xingqiao import composer
-from xingqiao.composer import path
 from xingqiao.infra.deploy import Source, bundle
 
-# Each notes that it runs, with the key by which it would know that it had run before.
-CODE = """
-import os
-
-def main(params):
-    with open(params["runs"], "a") as file:
-        file.write(os.environ["__OW_ACTION_NAME"] + " " + os.environ["__OW_IDEMPOTENCY_KEY"] + "\\n")
-    {rest}
-"""
-ACTIONS = {
-    "add": 'return {**params, "n": params.get("n", 0) + 1}',
-    "refuse": 'raise ValueError("too few")',
-    "crash": "os._exit(9)",
-    "crash_once": "os._exit(9)",
-}
-
-
-def double(params, variables):
-    variables["times"] += 1
-    return {**params, "n": params["n"] * 2}
-
-
 COMPOSITIONS = {
-    "line": composer.sequence("add", composer.let({"times": 0}, double), "add"),
-    "branches": composer.when(path("$.n") > 1, composer.sequence("add", "add"), "refuse"),
-    "again": composer.retry(2, "refuse", delay=0.2),
-    "handled": composer.do("refuse", composer.select({"said": path("$.error")})),
-    "finished": composer.ensure("refuse", composer.select({"final": path("$.error")})),
-    "fork": composer.sequence("add", composer.parallel("add", "add")),
-    "each": composer.map("add", items=path("$.items")),
-    "late": composer.timeout(1000, composer.ensure(composer.wait(3600), composer.literal({}))),
+    **noted_runs.COMPOSITIONS,
     "month": composer.sequence(composer.wait(20 * 24 * 3600), "add"),
     "quarter": composer.sequence(composer.wait(90 * 24 * 3600), "add"),
-    "crashes": composer.do("crash", composer.literal({"crashed": True}), errors="Crashed"),
-    "crashes_once": composer.do("crash_once", composer.literal({"crashed": True})),
     "one": composer.sequence("add"),
     "two": composer.sequence("add", "add"),
-    "nested": composer.sequence("line", "add"),
-    "spawns": composer.let(
-        {"held": "x" * 60_000},
-        composer.sequence(
-            *[composer.retain(composer.asynchronous("add")), composer.select(path("$.params"))] * 9,
-            "add",
-        ),
-    ),
 }
-ONCE = [{"key": "at-most-once", "value": True}]
 MUCH = "x" * 140_000
 DAY_MS = 24 * 3600 * 1000
 
 pytestmark = pytest.mark.timeout(600)  # pip installs, the first time
-
-
-def documents():
-    made = {
-        name: {"exec": {"kind": "python:3", "code": CODE.replace("{rest}", rest)}}
-        for name, rest in ACTIONS.items()
-    }
-    made["crash_once"]["annotations"] = ONCE
-    return made
 
 
 class App:
@@ -104,16 +55,7 @@ class App:
 
     @property
     def runs(self):
-        """The actions that have run, in order, and how often each key was seen."""
-        lines = self.noted.read_text().split("\n")[:-1] if self.noted.exists() else []
-        pairs = [line.removeprefix("/_/").split(" ") for line in lines]
-        return [name for name, _ in pairs], Counter(key for _, key in pairs)
-
-
-def without_runs(value):
-    if isinstance(value, dict):
-        return {name: without_runs(item) for name, item in value.items() if name != "runs"}
-    return [without_runs(item) for item in value] if isinstance(value, list) else value
+        return runs_in(self.noted)
 
 
 @pytest.fixture(scope="module")
@@ -144,36 +86,21 @@ def app_on_emulator(tmp_path_factory):
 
 # --- it conducts -----------------------------------------------------------------------------------
 
-LINE = ["add", "add"]
 
-
-@pytest.mark.parametrize(
-    ("name", "params", "status", "result", "ran"),
-    [
-        ("line", {"n": 1}, "succeeded", {"n": 5}, LINE),
-        ("line", {"n": 1, "much": MUCH}, "succeeded", {"n": 5, "much": MUCH}, LINE),
-        ("branches", {"n": 2}, "succeeded", {"n": 4}, LINE),
-        ("branches", {"n": 0}, "failed", {"error": "too few"}, ["refuse"]),
-        ("again", {}, "failed", {"error": "too few"}, ["refuse"] * 3),
-        ("handled", {}, "succeeded", {"said": "too few"}, ["refuse"]),
-        ("finished", {}, "succeeded", {"final": "too few"}, ["refuse"]),
-        ("fork", {}, "succeeded", {"value": [{"n": 2}, {"n": 2}]}, ["add"] * 3),
-        ("late", {}, "failed",
-         {"error": {"code": "Timeout", "message": "not done within 1000 seconds"}}, []),
-        ("crashes", {}, "succeeded", {"crashed": True}, ["crash"] * 2),
-        ("crashes_once", {}, "succeeded", {"crashed": True}, ["crash_once"]),
-        ("nested", {"n": 1}, "succeeded", {"n": 6}, ["add"] * 3),
-    ],
-)  # fmt: skip
+@each_result
 def test_it_gives_its_result_and_runs_what_it_must(app, name, params, status, result, ran):
     assert app.run(name, **params)[:2] == (status, result)
     assert app.runs[0] == ran
 
 
+def test_a_value_that_is_too_large_for_a_message_comes_through(app):
+    assert app.run("line", n=1, much=MUCH)[:2] == ("succeeded", {"n": 5, "much": MUCH})
+    assert app.runs[0] == LINE
+
+
 def test_members_of_a_map_run_each_by_itself(app):
-    items = [{"runs": app.note(), "n": n} for n in range(5)]
-    for item in items:
-        item["runs"] = str(app.noted)
+    runs = app.note()
+    items = [{"runs": runs, "n": n} for n in range(5)]
     begun = app.world.http("POST", "each", body=json.dumps({"items": items}))["body"]["executionId"]
 
     ended = app.world.run(begun)["seen"]

@@ -15,6 +15,7 @@ from tests.rigs.strict_host import strict_host
 from xingqiao import composer
 from xingqiao.infra.deploy import BundleError, Options, Source, bundle
 from xingqiao.infra.deploy.elsewhere.openwhisk import elsewhere
+from xingqiao.infra.deploy.openwhisk import MAX_CODE, check_code_size
 from xingqiao.infra.deploy.options import Vpc
 
 ACTIVATION, ID = "0" * 31 + "7", "a" * 32
@@ -78,19 +79,18 @@ def test_an_archive_without_requirements_is_what_was_given(tmp_path):
     assert sorted(zipfile.ZipFile(tmp_path / "out/a.zip").namelist()) == ["a.js", "package.json"]
 
 
-@pytest.mark.parametrize("most", ["fits", "too large"])
-def test_code_has_a_limit(tmp_path, monkeypatch, most):
-    code = "def main(p): return p"
-    monkeypatch.setattr("xingqiao.infra.deploy.openwhisk.MAX_CODE", len(code) - (most != "fits"))
-    document = {"exec": {"kind": "python:3", "code": code}}
+def test_code_has_a_limit(tmp_path):
+    file = tmp_path / "a.zip"
+    with file.open("wb") as made:
+        made.truncate(MAX_CODE)
+    check_code_size("a", file)
 
-    if most == "fits":
-        bundled(tmp_path, document)
-    else:
-        with pytest.raises(
-            BundleError, match="action a: the code and its requirements have 21 bytes"
-        ):
-            bundled(tmp_path, document)
+    with file.open("ab") as made:
+        made.truncate(MAX_CODE + 1)
+    with pytest.raises(
+        BundleError, match="action a: the code and its requirements have 50,331,649"
+    ):
+        check_code_size("a", file)
 
 
 # --- functions on other clouds ---------------------------------------------------------------------

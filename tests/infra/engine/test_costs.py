@@ -41,13 +41,13 @@ async def test_steps_of_nested_executions_count_and_the_executions_themselves_do
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 4, 5])
-async def test_all_steps_count_however_many_are_read_at_once(page, monkeypatch):
-    monkeypatch.setattr(costs, "PAGE", page)
+async def test_all_steps_count_however_many_are_read_at_once(page):
     async with world(answers={"a": {}}) as made:
         await made.put(a=None, main=composer.sequence(*["a"] * 4))
         id = await made.start("main")
         await made.result(id)
 
-        (share,) = (await made.engine.records.cost("guest", id))["clouds"]
+        row = await made.engine.records.row("guest", id)
+        (share,) = (await costs.cost(made.store, row, made.clock.now_ms(), page))["clouds"]
 
         assert share["steps"] == 4

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.kit.actions.things import StandingClock
-from tests.kit.engine.engines import HELD, DyingStore, begun
+from tests.kit.engine.engines import ENTITY, GUEST, HELD, DyingStore, begun
 from tests.kit.engine.faulty import FaultyStore
 from xingqiao import composer as c
 from xingqiao.actions import (
@@ -27,11 +27,6 @@ from xingqiao.infra.engine import EngineSettings, Pacing
 from xingqiao.infra.engine.dead_letter_records import CONTENT, GIVEN_UP, LETTER, DeadLetter
 from xingqiao.infra.stores import MemoryStore
 
-GUEST = "guest"
-ENTITY = {
-    "exec": {"kind": "python:3", "code": "..."},
-    "annotations": [{"key": "entity", "value": True}],
-}
 GONE = Failure("Crashed", "its worker was killed")
 
 

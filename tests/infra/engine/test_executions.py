@@ -9,9 +9,10 @@ import pytest
 
 from tests.kit.engine.engines import HELD, DyingStore, begun, world
 from xingqiao import composer
-from xingqiao.actions import Action, ActivationRow, Composed, NotFoundError, Query
+from xingqiao.actions import Action, ActivationRow, Arns, Call, Composed, NotFoundError, Query
 from xingqiao.composer import CANCELLED, Failure, Name, Success
 from xingqiao.infra.engine import Beginning, EngineSettings
+from xingqiao.infra.stepfunctions import MachineHooks
 from xingqiao.infra.stores import MemoryStore
 
 PASS = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
@@ -50,6 +51,43 @@ async def test_an_execution_is_found_by_its_name_with_what_went_in_and_came_out(
         )  # fmt: skip
         assert await made.engine.executions.data(found) == ([1, "a"], Success([1, "a"]))
         assert json.loads(await made.engine.executions.definition(found)) == PASS
+
+
+class Mistaken(MachineHooks):
+    """Hooks that raise until they are mended."""
+
+    mended = False
+
+    def context(self, id, origin, input, /):
+        if not self.mended:
+            raise ZeroDivisionError
+        return super().context(id, origin, input)
+
+
+async def test_a_beginning_that_raises_leaves_nothing_of_it():
+    """Else the name would be taken by an execution that never began."""
+    hooks, store = Mistaken(Arns()), MemoryStore()
+    made = await begun(store, hooks=hooks)
+    await made.put(main=machine(PASS))
+    call = Call(
+        name=Name("guest", None, "main"), params={}, namespace="guest", idempotency_key="key"
+    )
+
+    with pytest.raises(ZeroDivisionError):
+        await made.engine.executions.begin(beginning(made))
+    with pytest.raises(ZeroDivisionError):
+        await made.engine.invoke(call)
+    await made.settle()
+    assert await made.executions() == []
+    assert made.engine.gauges()["executions_in_memory"] == 0
+
+    hooks.mended = True
+    execution, fresh = await made.engine.executions.begin(beginning(made))
+    called = await made.engine.invoke(call)
+    assert (fresh, called.replayed) == (True, False)
+    assert len(await made.executions()) == 2
+    assert json.loads(await made.engine.executions.definition(execution)) == PASS
+    await made.kill()
 
 
 async def test_a_name_is_given_once_while_its_execution_is_kept():

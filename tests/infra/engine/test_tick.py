@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.kit.actions.things import StandingClock
-from tests.kit.engine.engines import GUEST, HELD, begun
+from tests.kit.engine.engines import ENTITY, GUEST, HELD, begun
 from tests.kit.engine.faulty import FaultyStore
 from tests.kit.engine.full_disks import QUICK, full, room
 from xingqiao import composer
@@ -25,11 +25,6 @@ from xingqiao.composer import Name, Success
 from xingqiao.infra.engine import EngineSettings, tick
 from xingqiao.infra.engine.tick import Tick
 from xingqiao.infra.stores import MemoryStore
-
-ENTITY = {
-    "exec": {"kind": "python:3", "code": "..."},
-    "annotations": [{"key": "entity", "value": True}],
-}
 
 
 async def test_a_call_is_refused_and_nothing_of_it_is_left():
@@ -218,3 +213,20 @@ async def test_what_was_put_off_is_forgotten_when_the_engine_stops(caplog):
 
     assert done[-2:] == ["one", "last"]
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_a_block_that_raises_is_committed_only_if_an_entity_has_changed_with_it(alone):
+    store, withdrawn = MemoryStore(), []
+    ticking = Tick(store, StandingClock(), withdrawn.append, QUICK)
+    running = asyncio.ensure_future(ticking.run())
+
+    with pytest.raises(ZeroDivisionError), ticking.apart() as unit:  # noqa: PT012  it gathers, then raises
+        unit.write.documents.append(Document(kind="x", key="k", body=b"{}"))
+        unit.alone = alone
+        raise ZeroDivisionError
+    await ticking.committed()
+    running.cancel()
+
+    assert len([each async for each in store.documents("x")]) == int(not alone)
+    assert withdrawn == ([[]] if alone else [])

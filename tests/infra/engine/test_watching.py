@@ -9,9 +9,10 @@ import anyio.lowlevel
 import pytest
 
 from tests.kit.http.worlds import LOOKS
+from tests.kit.http.worlds import world as opened
 from xingqiao import composer
 from xingqiao.composer import Success
-from xingqiao.infra.engine import news, watching
+from xingqiao.infra.engine import EngineSettings
 
 UNKNOWN = "0" * 32
 LONG_MS = 60_000
@@ -199,27 +200,27 @@ async def test_a_position_that_is_not_known_is_a_gap(deployed, unknown):
     assert page["next"] == await position(deployed)
 
 
-async def test_a_reader_that_is_too_far_behind_is_told(world, monkeypatch):
-    lately = world.engine.watching._news
-    monkeypatch.setattr(lately, "_lately", news.deque(maxlen=2))
-    await world.put("echo", "echo")
-    at = await position(world)
-    await world.ended("echo")
-    behind = await position(world)
-    for _ in range(2):
+async def test_a_reader_that_is_too_far_behind_is_told():
+    async with opened(settings=EngineSettings(followed=2)) as world:
+        await world.put("echo", "echo")
+        at = await position(world)
         await world.ended("echo")
+        behind = await position(world)
+        for _ in range(2):
+            await world.ended("echo")
 
-    assert (await logs(world, after=at))["gap"]
-    assert len((await logs(world, after=behind))["activations"]) == 2
+        assert (await logs(world, after=at))["gap"]
+        assert len((await logs(world, after=behind))["activations"]) == 2
 
 
-async def test_a_page_is_bounded_in_bytes(deployed, monkeypatch):
-    monkeypatch.setattr(watching, "PAGE_BYTES", 1)
-    at = await position(deployed)
-    for _ in range(2):
-        await deployed.ended("echo")
+async def test_a_page_is_bounded_in_bytes():
+    async with opened(settings=EngineSettings(page_bytes=1)) as world:
+        await world.put("echo", "echo")
+        at = await position(world)
+        for _ in range(2):
+            await world.ended("echo")
 
-    assert len((await logs(deployed, after=at))["activations"]) == 1
+        assert len((await logs(world, after=at))["activations"]) == 1
 
 
 @pytest.mark.parametrize(("limit", "status"), [(0, 400), (1, 200), (200, 200), (201, 400)])

@@ -206,6 +206,21 @@ def test_an_event_has_at_most_the_size_of_a_machines_input(aws, deployed):
         assert said.endswith("the event has 262145.")
 
 
+def test_a_result_over_its_limit_has_lambdas_error(aws, deployed):
+    deployed("large", "handler.large")
+
+    text, none = answer(aws, "large", 262_144 - len('""'))
+    assert (len(text), none) == (262_142, None)
+    error, kind = answer(aws, "large", 262_145 - len('""'))
+    assert (kind, error) == (
+        "Unhandled",
+        {
+            "errorType": "Function.ResponseSizeTooLarge",
+            "errorMessage": "Response payload size exceeded maximum allowed payload size (262144 bytes).",
+        },
+    )
+
+
 def test_an_event_is_not_waited_for_and_a_dry_run_runs_nothing(aws, server, deployed):
     deployed("echo")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import resource
+import tempfile
 
 import pytest
 
@@ -115,3 +116,13 @@ def test_a_finding_as_a_document():
     assert found.to_json() == {
         "check": "a", "state": "warn", "text": "b", "fix": "c", "rows": [{"what": "d", "is": "e"}],
     }  # fmt: skip
+
+
+def test_probes_that_cannot_be_run_are_a_finding(monkeypatch, tmp_path):
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+
+    found = one("probes", Settings(isolation="none"))
+
+    assert (found.state, found.fix.split()[:2]) == ("fail", ["set", "TMPDIR"])

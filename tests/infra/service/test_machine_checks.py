@@ -44,10 +44,8 @@ def test_a_directory_that_does_not_exist_yet_is_measured_above(tmp_path):
 
 
 @pytest.mark.parametrize(("limit", "state"), [(-1.0, "warn"), (1e9, "ok")])
-def test_a_slow_disk_is_told(tmp_path, monkeypatch, limit, state):
-    monkeypatch.setattr(machine_checks, "SLOW_MS", limit)
-
-    assert machine_checks.sync(Settings(data=tmp_path)).state == state
+def test_a_slow_disk_is_told(tmp_path, limit, state):
+    assert machine_checks.sync(Settings(data=tmp_path), limit).state == state
 
 
 def test_a_disk_that_cannot_be_written_is_a_failure(tmp_path, monkeypatch):
@@ -106,11 +104,10 @@ def test_the_clock_of_this_machine_goes_on():
 # --- port --------------------------------------------------------------------------------------
 
 
-def test_a_port_is_free_or_taken(monkeypatch):
-    monkeypatch.setattr(machine_checks, "PING_S", 0.05)
+def test_a_port_is_free_or_taken():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        busy = machine_checks.port(Settings(port=port))
+        busy = machine_checks.port(Settings(port=port), 0.05)
     free = machine_checks.port(Settings(port=port))
 
     assert (busy.state, "address already in use" in busy.text.lower()) == ("warn", True)

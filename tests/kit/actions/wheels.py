@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import tarfile
 import zipfile
 
 
@@ -13,6 +14,17 @@ def zipped(files, method=zipfile.ZIP_DEFLATED):
     with zipfile.ZipFile(raw, "w", method) as archive:
         for name, text in files.items():
             archive.writestr(name, text)
+    return base64.b64encode(raw.getvalue()).decode()
+
+
+def tarred(files):
+    """The same as a tar.gz."""
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w:gz") as archive:
+        for name, text in files.items():
+            about = tarfile.TarInfo(name)
+            about.size = len(text.encode())
+            archive.addfile(about, io.BytesIO(text.encode()))
     return base64.b64encode(raw.getvalue()).decode()
 
 

@@ -21,7 +21,6 @@ from tests.kit.contracts.elsewhere import (
     ended,
     opened,
 )
-from tests.kit.infra.servers import AUTH
 from tests.rigs.answers import (
     accepted,
     answer,
@@ -409,8 +408,22 @@ def main(p):
 KEY_CODE = "def main(p):\n    return {'order': p['order']}\n"
 
 
+class OwnNamespace:
+    """A new namespace of a server of ours."""
+
+    def __init__(self, server, name):
+        self.server, self.url = server, server.url
+        with server.operator() as operator:
+            made = operator.put(f"{server.url}/api/v1/operator/namespaces/{name}", json={})
+        assert made.status_code == 200, made.text
+        self.credentials = made.json()["auth"]
+
+    def client(self):
+        return self.server.client(tuple(self.credentials.split(":")))
+
+
 def deploy(server):
-    """Deploys to a server of ours what `OwnServer` invokes there."""
+    """Deploys to a namespace of ours what `OwnServer` invokes there."""
     documents = {
         "fn": {"exec": {"kind": "python:3", "code": CODE}},
         "key": {"exec": {"kind": "python:3", "code": KEY_CODE}},
@@ -425,10 +438,11 @@ def deploy(server):
 class OwnServer(Row):
     """Our own server as an OpenWhisk host."""
 
-    kind, credentials = "openwhisk:action", AUTH
+    kind = "openwhisk:action"
 
     def open(self, stack, shared):
-        self.server, self.function = shared("own_server"), "fn"
+        self.server, self.function = shared("own_namespace"), "fn"
+        self.secrets = {"mine": self.server.credentials}
 
     def options(self):
         return {"credentials": "mine", "host": self.server.url}

@@ -27,6 +27,10 @@ from xingqiao.infra.stores import MemoryStore
 
 GUEST = "guest"
 HELD = object()
+ENTITY = {
+    "exec": {"kind": "python:3", "code": "..."},
+    "annotations": [{"key": "entity", "value": True}],
+}
 CODE = {"exec": {"kind": "python:3", "code": "def main(params): ..."}}
 
 
@@ -122,13 +126,13 @@ class DyingStore:
 class World:
     """An engine, and what it is made of."""
 
-    def __init__(self, store, hands, clock, settings, others=(), paused=False):
+    def __init__(self, store, hands, clock, settings, others=(), paused=False, hooks=None):
         self.store, self.hands, self.clock = store, hands, clock
         invokers = {"python:3": hands}
         self.engine = Engine(
             store, invokers, clock=clock, ids=RandomIds(),
             settings=settings or EngineSettings(), secret=b"secret",
-            hooks=MachineHooks(Arns()), paused=paused,
+            hooks=hooks or MachineHooks(Arns()), paused=paused,
         )  # fmt: skip
         for make in others:
             other = make(self.engine)
@@ -200,12 +204,20 @@ class World:
 
 
 async def begun(
-    store=None, answers=None, *, clock=None, settings=None, others=(), paused=False, hands=Hands
+    store=None,
+    answers=None,
+    *,
+    clock=None,
+    settings=None,
+    others=(),
+    paused=False,
+    hands=Hands,
+    hooks=None,
 ):
     """A world that is killed, not left. `others` make more invokers, given the engine."""
     clock = clock or StandingClock()
     store = store if store is not None else MemoryStore()
-    world = World(store, hands(clock, answers), clock, settings, others, paused)
+    world = World(store, hands(clock, answers), clock, settings, others, paused, hooks)
     await world.engine.__aenter__()
     return world
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from xingqiao.actions import Action
 from xingqiao.composer import Failure, Name, Success
 from xingqiao.infra.engine import Beginning
-from xingqiao.infra.service.app import open_service
+from xingqiao.infra.service.app import JOBS, open_service
 from xingqiao.infra.settings import Settings
 
 
@@ -49,8 +49,8 @@ class World:
 
 
 @asynccontextmanager
-async def opened(data=None, **given):
+async def opened(data=None, jobs=JOBS, **given):
     usual = {"data": data, "isolation": "none", "prewarmed": 0, "ambient_services": "guest"}
     settings = Settings(**{**usual, **given})
-    async with open_service(settings) as service:
+    async with open_service(settings, jobs) as service:
         yield World(service)

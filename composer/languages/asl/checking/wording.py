@@ -58,7 +58,7 @@ def _not_json(definition: str, finding: Diagnostic) -> str:
 
 
 def _at(document: JSON, place: str) -> JSON:
-    """The value at a place; None if there is none. A name in the place may contain `/`."""
+    """The value at a place; None if nothing is there. A name in the place may contain `/`."""
     rest = place.strip("/")
     value = document
     while rest:

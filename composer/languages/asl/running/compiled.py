@@ -54,7 +54,7 @@ class State:
                 self.rule_assigns = [_template(part, "Assign") for part in doc["Choices"]]
 
     def path(self, field: str) -> ReferencePath | None:
-        """The path of a field, from the field `...Path`; None if there is none."""
+        """The path of a field, from the field `...Path`; None without that field."""
         text = self.doc.get(f"{field}Path")
         return None if text is None else ReferencePath.compile(text)
 

@@ -200,8 +200,8 @@ async def test_a_standard_machine_is_not_waited_for(aws):
     )
 
 
-async def test_an_express_execution_that_takes_too_long_has_timed_out(aws, world, monkeypatch):
-    monkeypatch.setattr("xingqiao.infra.stepfunctions.api.executions.LONGEST_S", 0.01)
+async def test_an_express_execution_that_takes_too_long_has_timed_out(aws, world):
+    world.api.longest_s = 0.01
     machine = await aws.machine(type="EXPRESS", W=WAIT)
 
     answer = await aws("StartSyncExecution", stateMachineArn=machine)

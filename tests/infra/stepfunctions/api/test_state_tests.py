@@ -8,7 +8,6 @@ import pytest
 
 from tests.kit.asl.recorded import cases, checker
 from tests.kit.stepfunctions.clients import Aws
-from xingqiao.infra.stepfunctions.api import state_tests
 
 ROLE = "arn:aws:iam::111111111111:role/sfn"
 FUNCTION = "arn:aws:lambda:us-east-1:111111111111:function:"
@@ -85,8 +84,8 @@ async def test_a_task_fails(world, aws):
     }
 
 
-async def test_a_task_that_takes_too_long_is_stopped(world, aws, monkeypatch):
-    monkeypatch.setattr(state_tests, "LONGEST_S", 0.05)
+async def test_a_task_that_takes_too_long_is_stopped(world, aws):
+    world.api.longest_s = 0.05
     await world.put("work", "hold")
 
     answer = await tried(aws, call("work"), {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 import pytest
@@ -13,14 +13,15 @@ import pytest
 from tests.kit.infra.one_task import opened
 from tests.kit.infra.servers import AUTH, running
 from tests.rigs.services import json_answer
-from xingqiao.infra.stepfunctions.integrations import services as aws_services
+from xingqiao.infra.stepfunctions import JobPolling
 
 OPTIMIZED = "arn:aws:states:::"
+AT_ONCE = JobPolling(pauses_s=(0.0,))
 
 
 @pytest.fixture
 async def world(cloud):
-    async with opened() as made:
+    async with opened(jobs=AT_ONCE) as made:
         yield made
 
 
@@ -96,17 +97,12 @@ JOBS = [
 each_job = pytest.mark.parametrize("job", JOBS, ids=lambda job: job.resource)
 
 
-@pytest.fixture
-def at_once(monkeypatch):
-    monkeypatch.setattr(aws_services, "POLLS_S", (0.0,))
-
-
 def play(cloud, *answers):
     cloud.faults = [json_answer(answer) for answer in answers]
 
 
 @each_job
-async def test_the_end_of_a_job_is_waited_for(world, cloud, at_once, job):
+async def test_the_end_of_a_job_is_waited_for(world, cloud, job):
     play(cloud, job.started, job.runs, job.runs, job.done)
 
     found = await world.result(f"{OPTIMIZED}{job.resource}.sync", job.parameters)
@@ -116,7 +112,7 @@ async def test_the_end_of_a_job_is_waited_for(world, cloud, at_once, job):
 
 
 @each_job
-async def test_a_job_may_fail(world, cloud, at_once, job):
+async def test_a_job_may_fail(world, cloud, job):
     play(cloud, job.started, job.failed)
 
     told = await world.error(f"{OPTIMIZED}{job.resource}.sync", job.parameters)
@@ -126,7 +122,7 @@ async def test_a_job_may_fail(world, cloud, at_once, job):
 
 
 @each_job
-async def test_a_job_that_is_not_waited_for_any_more_is_stopped(world, cloud, at_once, job):
+async def test_a_job_that_is_not_waited_for_any_more_is_stopped(world, cloud, job):
     play(cloud, job.started, *[job.runs] * 10_000)
     execution = await world.begun(f"{OPTIMIZED}{job.resource}.sync", job.parameters)
     while len(cloud.seen) < 3:
@@ -141,7 +137,7 @@ async def test_a_job_that_is_not_waited_for_any_more_is_stopped(world, cloud, at
     assert json.loads(asked[0].body) == parameters
 
 
-async def test_one_task_is_waited_for_and_no_more(world, cloud, at_once):
+async def test_one_task_is_waited_for_and_no_more(world, cloud):
     play(cloud, JOBS[3].started, JOBS[3].done)
 
     one = await world.result(f"{OPTIMIZED}ecs:runTask.sync", {"TaskDefinition": "d", "Count": 1})
@@ -153,7 +149,7 @@ async def test_one_task_is_waited_for_and_no_more(world, cloud, at_once):
     assert len(cloud.seen) == 2
 
 
-async def test_a_build_is_started_once(world, cloud, at_once):
+async def test_a_build_is_started_once(world, cloud):
     job = JOBS[2]
     play(cloud, job.started, job.done)
     execution = await world.begun(f"{OPTIMIZED}{job.resource}.sync", job.parameters)
@@ -186,7 +182,7 @@ def test_a_job_is_looked_at_again_after_a_crash_and_not_started_again(cloud, tmp
 MISSING = {"tasks": [], "failures": [{"reason": "MISSING"}]}
 
 
-async def test_looking_may_fail_for_some_time(world, cloud, at_once):
+async def test_looking_may_fail_for_some_time(world, cloud):
     job = JOBS[3]
     expired = json_answer({"__type": "ExpiredTokenException", "message": "No."}, 400)
     busy = json_answer({"__type": "ServerException", "message": "Slowly."}, 500)
@@ -196,21 +192,12 @@ async def test_looking_may_fail_for_some_time(world, cloud, at_once):
     assert await world.result(f"{OPTIMIZED}{job.resource}.sync", job.parameters) == job.result
 
 
-@pytest.mark.parametrize(
-    ("seen", "error"),
-    [
-        (MISSING, "States.TaskFailed"),
-        ({"tasks": []}, "States.TaskFailed"),
-        ({}, "States.TaskFailed"),
-    ],
-)
-async def test_a_job_that_is_not_seen_for_long_is_stopped(
-    world, cloud, at_once, monkeypatch, seen, error
-):
-    monkeypatch.setattr(aws_services, "UNSEEN_MS", 50)
+@pytest.mark.parametrize("seen", [MISSING, {"tasks": []}, {}])
+async def test_a_job_that_is_not_seen_for_long_is_stopped(cloud, seen):
     play(cloud, JOBS[3].started, *[seen] * 10_000)
 
-    told = await world.error(f"{OPTIMIZED}ecs:runTask.sync", JOBS[3].parameters)
+    async with opened(jobs=replace(AT_ONCE, unseen_ms=50)) as world:
+        told = await world.error(f"{OPTIMIZED}ecs:runTask.sync", JOBS[3].parameters)
 
     assert told == {"Error": "States.TaskFailed", "Cause": "The description of the job is empty."}
     assert "StopTask" in cloud.seen[-1].named

@@ -21,7 +21,7 @@ from xingqiao.infra.aws.integrations import FirstOf, Integrations
 from xingqiao.infra.engine import Beginning
 from xingqiao.infra.service.embedded_engine import Embedded
 from xingqiao.infra.stepfunctions.integrations.httptasks import HttpTasks
-from xingqiao.infra.stepfunctions.integrations.services import AwsIntegrations
+from xingqiao.infra.stepfunctions.integrations.services import AwsIntegrations, JobPolling
 
 SDK = "arn:aws:states:::aws-sdk:"
 OPTIMIZED = "arn:aws:states:::"
@@ -35,7 +35,7 @@ async def world(cloud):
 
 def knows(resource):
     """Whether a definition that names this resource is taken."""
-    registry = AwsIntegrations(None, None, frozenset(), None)
+    registry = AwsIntegrations(None, None, frozenset(), None, JobPolling())
     return Integrations(FirstOf(registry, HttpTasks(None, None, None)), None).knows(resource)
 
 

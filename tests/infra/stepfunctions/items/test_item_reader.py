@@ -19,11 +19,6 @@ JSON, JSONL = {"InputType": "JSON"}, {"InputType": "JSONL"}
 FIRST_BYTES = 1024
 
 
-@pytest.fixture(autouse=True)
-def _small_beginnings(monkeypatch):
-    monkeypatch.setattr("xingqiao.infra.stepfunctions.items.item_reader.FIRST_BYTES", FIRST_BYTES)
-
-
 class Shelf:
     """Objects in memory, which know what of them was read."""
 
@@ -57,12 +52,14 @@ def params(arguments, config=None, resource=GET, most=None):
 
 
 async def items(shelf, *args, bounds=None, **more):
-    return (await read(params(*args, **more), shelf, bounds or ReadingBounds()))["items"]
+    return (await read(params(*args, **more), shelf, bounds or ReadingBounds(), FIRST_BYTES))[
+        "items"
+    ]
 
 
 async def failing(shelf, asked, bounds=None):
     with pytest.raises(StatesError) as caught:
-        await read(asked, shelf, bounds or ReadingBounds())
+        await read(asked, shelf, bounds or ReadingBounds(), FIRST_BYTES)
     assert caught.value.name == "States.ItemReaderFailed"
     return caught.value.cause
 
@@ -77,7 +74,7 @@ async def test_an_object_is_read_in_its_version():
 async def test_members_of_an_object_say_so():
     shelf = Shelf(b__k=b'{"a": 1}')
 
-    assert await read(params({"Key": "k"}), shelf, ReadingBounds()) == {
+    assert await read(params({"Key": "k"}), shelf, ReadingBounds(), FIRST_BYTES) == {
         "items": [{"Key": "a", "Value": 1}],
         "keyed": True,
     }
