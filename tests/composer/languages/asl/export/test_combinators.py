@@ -47,6 +47,11 @@ WORKING = {
     "masks": c.let({"x": 1}, c.let({"x": 2}, c.let({"x": 3}, c.mask(c.mask(c.select({"v": var("x")})))))),
     "raise": c.raise_error("Busy", "try later"),
     "raise, caught": c.do(c.raise_error("Busy", "try later"), c.retain_catch()),
+    "raise, and what is never reached": c.sequence(
+        c.when(path("$.n") > 1, c.raise_error("Many"), c.raise_error("Few")),
+        "a", c.literal({"n": 1}), c.repeat(2, "a"),
+    ),
+    "retry what raises": c.retry(1, c.raise_error("Busy", "try later"), until=path("$.n") > 9),
     "raise a value": c.raise_error("Busy", path("$.l")),
     "raise what looks like a cause": c.raise_error("Busy", STRANGE),
     "raise what looks like an expression": c.raise_error("{%", "{% x"),
