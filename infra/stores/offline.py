@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from . import marker
-from .commit_count import accept, missing
+from .commit_count import accept, counted, missing
 from .errors import StoreError
+from .journal import oldest
 from .locking import lock
+from .records import Records
 from .sqlite import FILE, SqliteStore, schemas
+from .views import Owner
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +48,7 @@ class OfflineStore(SqliteStore):
     """
 
     files: Files
+    _own: Records | None = None
 
     async def __aenter__(self) -> Self:
         """Opens the store.
@@ -60,6 +64,8 @@ class OfflineStore(SqliteStore):
             self.files = Files()
             try:
                 self._look(path, opening)
+                if self.files.readable:
+                    await self._find_records(path)
             except sqlite3.Error as error:
                 self.files.faults.append(
                     f"{path} cannot be read: {error}. Restore it from a backup"
@@ -69,9 +75,18 @@ class OfflineStore(SqliteStore):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        if self._own is not None:
+            await self._own.__aexit__(*exc)
         self._thread.shutdown()
         self._copying.shutdown()
         self._opened.close()
+
+    async def _find_records(self, path: Path) -> None:
+        """Fills views of this object's own; those beside the store may be missing or older."""
+        number, database = counted(self._reader)
+        owner = Owner(_uri(path), database, number)
+        self._own = Records(owner, oldest(self._reader, number + 1) - 1, None)
+        self._records = await self._own.__aenter__()
 
     def _look(self, path: Path, opening: ExitStack) -> None:
         files = self.files
@@ -80,9 +95,7 @@ class OfflineStore(SqliteStore):
             what = "empty" if path.exists() else "missing"
             files.faults.append(f"{path} is {what}; {files.missing} commits are lost with it")
             return
-        # Without a log no other file is needed, and with this none is made.
-        how = "mode=ro" if path.with_name(f"{FILE}-wal").exists() else "mode=ro&immutable=1"
-        reading = closing(sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True))
+        reading = closing(sqlite3.connect(_uri(path), uri=True))
         db = self._reader = opening.enter_context(reading)
         db.isolation_level = None
         found = [row[0] for row in db.execute(f"PRAGMA integrity_check({FAULTS_SHOWN})")]
@@ -108,3 +121,9 @@ class OfflineStore(SqliteStore):
     def accept_loss(self) -> None:
         """Gives up missing commits: the count restarts at the number that the database holds."""
         accept(self._directory, self._reader if self.files.schema else None)
+
+
+def _uri(path: Path) -> str:
+    """Without a log no other file is needed, and with this none is made."""
+    how = "mode=ro" if path.with_name(f"{FILE}-wal").exists() else "mode=ro&immutable=1"
+    return f"{path.resolve().as_uri()}?{how}"

@@ -6,8 +6,6 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from .expiry import expire
-
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
@@ -96,12 +94,11 @@ def _put_document(db: sqlite3.Connection, document: Document) -> None:
 
 
 def put_rows(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
+    """Writes all rows but activations and histories, which are the journal's."""
     each = chain.from_iterable
     for table, rows in (
         ("executions", [*each(w.executions for w in writes)]),
         ("fibers", [*each(w.fibers for w in writes)]),
-        ("history", [*each(w.history for w in writes)]),
-        ("activations", [*each(w.activations for w in writes)]),
         ("large_values", [*each(w.values for w in writes)]),
     ):
         if rows:
@@ -113,9 +110,6 @@ def put_rows(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
     if forgotten:
         for sql in _FORGET:
             db.executemany(sql, forgotten)
-    for write in writes:
-        if write.expired is not None:
-            expire(db, *write.expired)
 
 
 def _insert(
@@ -143,5 +137,4 @@ _DROP_FIBERS = "DELETE FROM fibers WHERE execution = ? AND fiber >= ? AND fiber 
 _FORGET = (
     "DELETE FROM executions WHERE id = ?",
     "DELETE FROM fibers WHERE execution = ?",
-    "DELETE FROM history WHERE execution = ?",
 )
