@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import ExitStack, closing
+from contextlib import AsyncExitStack, ExitStack, closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
@@ -48,7 +48,6 @@ class OfflineStore(SqliteStore):
     """
 
     files: Files
-    _own: Records | None = None
 
     async def __aenter__(self) -> Self:
         """Opens the store.
@@ -59,13 +58,16 @@ class OfflineStore(SqliteStore):
         path = self._directory / FILE
         if not path.exists() and marker.read(self._directory) is None:
             raise StoreError(f"there is no store in {self._directory}: {FILE} is missing")
-        with ExitStack() as opening:
-            await lock(self._directory, opening)
+        async with AsyncExitStack() as opening:
+            opening.callback(self._thread.shutdown)
+            opening.callback(self._copying.shutdown)
+            files = opening.enter_context(ExitStack())
+            await lock(self._directory, files)
             self.files = Files()
             try:
-                self._look(path, opening)
+                self._look(path, files)
                 if self.files.readable:
-                    await self._find_records(path)
+                    self._records = await opening.enter_async_context(self._own_records(path))
             except sqlite3.Error as error:
                 self.files.faults.append(
                     f"{path} cannot be read: {error}. Restore it from a backup"
@@ -74,19 +76,11 @@ class OfflineStore(SqliteStore):
             self._opened = opening.pop_all()
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        if self._own is not None:
-            await self._own.__aexit__(*exc)
-        self._thread.shutdown()
-        self._copying.shutdown()
-        self._opened.close()
-
-    async def _find_records(self, path: Path) -> None:
-        """Fills views of this object's own; those beside the store may be missing or older."""
+    def _own_records(self, path: Path) -> Records:
+        """Views of this object's own: those beside the store may be missing, or older."""
         number, database = counted(self._reader)
         owner = Owner(_uri(path), database, number)
-        self._own = Records(owner, oldest(self._reader, number + 1) - 1, None)
-        self._records = await self._own.__aenter__()
+        return Records(owner, oldest(self._reader, number + 1) - 1, None)
 
     def _look(self, path: Path, opening: ExitStack) -> None:
         files = self.files

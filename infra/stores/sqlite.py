@@ -15,7 +15,7 @@ import asyncio
 import logging
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, closing, contextmanager, suppress
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,6 +26,7 @@ from .expiry import expire
 from .journal import Entries, Journal, entries, oldest
 from .locking import lock
 from .moving import move
+from .page_check import PageCheck, stopped_in_order
 from .private import OWNERS
 from .records import Records
 from .rewriting import rewrite
@@ -77,25 +78,34 @@ class SqliteStore:
         self._copied = False  # all rows but those inserted meanwhile
         self._truncating = False  # the log is being copied to free disk space
         self._turn = asyncio.Lock()
-        self._opened: ExitStack
+        self._opened: AsyncExitStack
+        self.page_check: PageCheck | None = None  # after a stop that was not in order
 
     async def __aenter__(self) -> Self:
-        """Opens the file, brings its schema up to date and checks it.
+        """Opens the file and brings its schema up to date.
+
+        Its pages are checked in the background if it was not closed in order.
 
         Raises:
             StoreError: if another server uses the directory, or the file cannot be opened, is damaged,
                 lacks commits, or was written by a newer version.
         """
-        with ExitStack() as opening:
-            await lock(self._directory, opening)
+        async with AsyncExitStack() as opening:
+            files = opening.enter_context(ExitStack())
+            await lock(self._directory, files)
             path = self._directory / FILE
+            sound = stopped_in_order(path)
             try:
-                self._open(path, opening)
-                self._counted = opening.enter_context(
+                self._open(path, files)
+                self._counted = files.enter_context(
                     counting(self._writer, self._directory, self._synchronous)
                 )
                 self._journal = Journal(self._writer)
-                self._records = await self._found(path.resolve().as_uri(), self._directory / VIEWS)
+                opening.callback(self._thread.shutdown)
+                opening.callback(self._copying.shutdown)
+                self._records = await opening.enter_async_context(self._find_records(path))
+                if not sound:
+                    self.page_check = await opening.enter_async_context(PageCheck(path))
             except sqlite3.OperationalError as error:
                 raise StoreError(f"{path} cannot be opened: {error}") from error
             except sqlite3.DatabaseError as error:
@@ -111,26 +121,20 @@ class SqliteStore:
         self._writer.execute(f"PRAGMA synchronous={self._synchronous}")
         self._writer.execute("PRAGMA wal_autocheckpoint=0")
         self._writer.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-        found = self._writer.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if found != "ok":
-            raise StoreError(f"{path} is damaged: {found}. Restore it from a copy")
         check_count(self._writer, path)
         _migrate(self._writer, path)
         self._reader = opening.enter_context(_connected(path))
         self._reader.execute("PRAGMA query_only=ON")
         self._copier = opening.enter_context(_connected(path))
 
-    async def _found(self, uri: str, views: Path | None) -> Records:
-        number = self._counted.number
-        owner = Owner(f"{uri}?mode=ro", self._counted.database, number)
+    def _find_records(self, path: Path) -> Records:
+        uri, number = f"{path.resolve().as_uri()}?mode=ro", self._counted.number
+        owner = Owner(uri, self._counted.database, number)
         floor = oldest(self._writer, number + 1) - 1
-        return await Records(owner, floor, views).__aenter__()
+        return Records(owner, floor, self._directory / VIEWS)
 
     async def __aexit__(self, *exc: object) -> None:
-        await self._records.__aexit__(*exc)
-        self._thread.shutdown()
-        self._copying.shutdown()
-        self._opened.close()
+        await self._opened.aclose()
 
     # --- writing -----------------------------------------------------------------------------
 

@@ -150,18 +150,32 @@ def damage(path, *, at, size):
         file.write(b"\xa5" * size)
 
 
-async def test_a_file_with_a_damaged_page_is_refused(tmp_path):
+async def damaged_executions(path):
+    """Leaves a store in which a page in the middle is damaged."""
+    async with SqliteStore(path) as store:
+        await store.commit([Write(executions=[execution(f"e{n:04}") for n in range(2000)])])
+        page = 4096
+    damage(path, at=page * ((path / FILE).stat().st_size // page // 2), size=page)
+
+
+async def test_a_read_that_meets_a_damaged_page_says_so(tmp_path):
+    await damaged_executions(tmp_path)
+
     async with SqliteStore(tmp_path) as store:
-        rows = [execution(f"e{n}") for n in range(2000)]
-        await store.commit([Write(executions=rows)])
-    page = peek(tmp_path, "PRAGMA page_size")[0][0]
-    pages = (tmp_path / FILE).stat().st_size // page
+        with pytest.raises(StoreError, match="cannot be read: .*malformed") as caught:
+            for n in range(2000):
+                await store.load(f"e{n:04}")
 
-    damage(tmp_path, at=page * (pages // 2), size=page)
+    assert str(tmp_path) in str(caught.value)
 
-    said = await refusal(tmp_path)
-    assert f"{tmp_path / FILE} is damaged" in said
-    assert "copy" in said
+
+async def test_a_store_that_was_closed_in_order_is_not_read_through(tmp_path, caplog):
+    await damaged_executions(tmp_path)
+
+    async with SqliteStore(tmp_path) as store:
+        assert await store.load("none") is None
+
+    assert caplog.text == ""
 
 
 async def test_a_file_that_was_cut_short_is_refused(tmp_path):
