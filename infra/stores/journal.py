@@ -7,13 +7,13 @@ activations and histories. It has no index: `views.py` finds the records in it.
 
 from __future__ import annotations
 
+import sqlite3
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterable, Sequence
 
     from ...actions import ActivationRow, Write
@@ -126,12 +126,14 @@ def bodies(db: sqlite3.Connection, places: Iterable[Place], schema: str) -> dict
         if db.execute(f"SELECT 1 FROM {schema}.journal WHERE number = ?", (number,)).fetchone():
             with db.blobopen("journal", "bodies", number, readonly=True, name=schema) as blob:
                 for place in wanted:
+                    if place[1] + place[2] > len(blob):
+                        raise sqlite3.DatabaseError(f"row {number} of the journal is cut short")
                     blob.seek(place[1])
                     found[place] = blob.read(place[2])
     return found
 
 
-def oldest(db: sqlite3.Connection, otherwise: int) -> int:
-    """Returns the number of the oldest row, or another if the journal is empty."""
-    number: int | None = db.execute("SELECT min(number) FROM journal").fetchone()[0]
-    return otherwise if number is None else number
+def floor(db: sqlite3.Connection, number: int) -> int:
+    """Returns the number before the oldest row; that of the newest commit if the journal is empty."""
+    oldest: int | None = db.execute("SELECT min(number) FROM journal").fetchone()[0]
+    return number if oldest is None else oldest - 1

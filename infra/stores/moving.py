@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 AT_ONCE = 1_000  # rows in one transaction
-BYTES_AT_ONCE = 4 << 20  # of their bodies, or one row
+BYTES_AT_ONCE = 4 << 20  # of their bodies; the last row may go beyond
 TOLD_EVERY = 100_000  # rows
 COPIED_PAGES = 1_000  # of the write-ahead log, until it is copied into the file
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from . import marker
 from .commit_count import accept, counted, missing
 from .errors import StoreError
-from .journal import oldest
+from .journal import floor
 from .locking import lock
 from .records import Records
 from .sqlite import FILE, SqliteStore, schemas
@@ -79,8 +79,7 @@ class OfflineStore(SqliteStore):
     def _own_records(self, path: Path) -> Records:
         """Views of this object's own: those beside the store may be missing, or older."""
         number, database = counted(self._reader)
-        owner = Owner(_uri(path), database, number)
-        return Records(owner, oldest(self._reader, number + 1) - 1, None)
+        return Records(Owner(_uri(path), database, number, floor(self._reader, number)), None)
 
     def _look(self, path: Path, opening: ExitStack) -> None:
         files = self.files

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -45,17 +45,19 @@ class Records:
 
     Args:
         owner: the database with the journal.
-        floor: the number of its newest row that expired; 0 if none did.
         path: of the views; None for views that end with this object.
     """
 
-    def __init__(self, owner: Owner, floor: int, path: Path | None) -> None:
+    def __init__(self, owner: Owner, path: Path | None) -> None:
         self.tail = Tail(owner.number)
-        self._floor, self._trimmed = floor, 0
+        self._floor = owner.floor  # the number of the newest journal row that expired
+        self._trimmed = 0
         self._views = Views(owner, path)
         self._reader: sqlite3.Connection
         self._projecting = ThreadPoolExecutor(1, "projector")
-        self._reading = ThreadPoolExecutor(1, "reader")
+        self._own = path is None  # in this process only
+        # One connection cannot be used by two threads at once.
+        self._reading = ThreadPoolExecutor(1, "reader") if path is not None else self._projecting
         self._number = 0  # of the journal row up to which the views are filled
         self._told = 0
         self._filling: asyncio.Future[int] | None = None
@@ -63,6 +65,7 @@ class Records:
         self._waiting: list[asyncio.Future[None]] = []  # for the next filling
         self._failing = self._sound = self._held = False
         self._making = asyncio.Lock()
+        self._healing: asyncio.Task[bool] | None = None
 
     async def __aenter__(self) -> Self:
         """Opens the views. What they lack is filled in beside the first commits, and reads wait for it.
@@ -73,13 +76,16 @@ class Records:
         loop = asyncio.get_running_loop()
         self._number = self._told = await loop.run_in_executor(self._projecting, self._views.open)
         self._reader = await loop.run_in_executor(self._reading, self._views.reader)
-        if not self._number:
-            self._trimmed = self._floor  # these have no places of what expired
+        if self._number == self._floor:
+            self._trimmed = self._floor  # the views have no places of what expired
         self._fill()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Closes the views, which may lack the newest records: the next start fills them in."""
+        if self._healing is not None:
+            await asyncio.wait([self._healing])
+        self._held = True
         if self._filling is not None:
             await asyncio.wait([self._filling])
         if self._timer is not None:
@@ -152,7 +158,11 @@ class Records:
         for future in waiting:
             if not future.done():
                 future.set_exception(error)
-        self._timer = asyncio.get_running_loop().call_later(RETRY_S, self._retry)
+        loop = asyncio.get_running_loop()
+        passing = isinstance(error, sqlite3.OperationalError)  # such as a full disk
+        if isinstance(error, sqlite3.DatabaseError) and not passing:
+            self._healing = loop.create_task(self._remade())
+        self._timer = loop.call_later(RETRY_S, self._retry)
 
     def _retry(self) -> None:
         self._timer = None
@@ -256,8 +266,8 @@ class Records:
             sqlite3.Error: the store or its views cannot be read.
         """
         while True:
-            await self.filled(self.tail.base)
             try:
+                await self.filled(self.tail.base)
                 return await self._in_thread(ask(self._reader))
             except JournalError as error:
                 raise error.cause from error
@@ -275,7 +285,11 @@ class Records:
         """Makes the views again if they are damaged. Returns True if they were."""
         async with self._making:
             loop = asyncio.get_running_loop()
-            if self._sound or not await loop.run_in_executor(self._projecting, self._views.damaged):
+            if (
+                self._own
+                or self._sound
+                or not await loop.run_in_executor(self._projecting, self._views.damaged)
+            ):
                 self._sound = True  # then it is the store that cannot be read
                 return False
             log.warning("the views of the store are damaged: they are made again from its journal")
@@ -307,4 +321,5 @@ def _snapshot(db: sqlite3.Connection, work: Callable[[], T]) -> T:
     try:
         return work()
     finally:
-        db.execute("COMMIT")
+        with suppress(sqlite3.Error):  # the error of the work itself is told
+            db.execute("COMMIT")

@@ -23,7 +23,7 @@ from ...actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, S
 from .commit_count import CommitCount, check_count, check_not_emptied, counting, failure
 from .errors import StoreError
 from .expiry import expire
-from .journal import Entries, Journal, entries, oldest
+from .journal import Entries, Journal, entries, floor
 from .locking import lock
 from .moving import move
 from .page_check import PageCheck, stopped_in_order
@@ -129,9 +129,8 @@ class SqliteStore:
 
     def _find_records(self, path: Path) -> Records:
         uri, number = f"{path.resolve().as_uri()}?mode=ro", self._counted.number
-        owner = Owner(uri, self._counted.database, number)
-        floor = oldest(self._writer, number + 1) - 1
-        return Records(owner, floor, self._directory / VIEWS)
+        owner = Owner(uri, self._counted.database, number, floor(self._writer, number))
+        return Records(owner, self._directory / VIEWS)
 
     async def __aexit__(self, *exc: object) -> None:
         await self._opened.aclose()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from .marker import boot
@@ -120,11 +120,19 @@ _TRIM = """
 
 
 class Owner(NamedTuple):
-    """The database that the views belong to: its URI, its id, and the number of its newest commit."""
+    """The database that the views belong to.
+
+    Args:
+        uri: of its file.
+        id: its own.
+        number: of its newest commit.
+        floor: the number before its oldest journal row.
+    """
 
     uri: str
     id: bytes
     number: int
+    floor: int
 
 
 class Views:
@@ -168,7 +176,7 @@ class Views:
         return format == FORMAT and database == owner.id and bool(kept) and number <= owner.number
 
     def make(self) -> int:
-        """Makes the file anew, without any place. Returns 0."""
+        """Makes the file anew, without any place. Returns the number up to which that is all."""
         self.close()
         if self._path is not None:
             for end in ("", "-wal", "-shm"):
@@ -177,9 +185,9 @@ class Views:
         self.db = _connected(self._owner.uri, self._path)
         self.db.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
         with self.db:
-            state = (FORMAT, self._owner.id, boot())
-            self.db.execute("INSERT INTO state VALUES (?, ?, ?, 0, 0)", state)
-        return 0
+            state = (FORMAT, self._owner.id, boot(), self._owner.floor)
+            self.db.execute("INSERT INTO state VALUES (?, ?, ?, 0, ?)", state)
+        return self._owner.floor
 
     def fill(self, after: int, goal: int) -> int:
         """Fills in journal rows after a number, in one transaction. Returns the number that is reached."""
@@ -221,24 +229,25 @@ class Views:
             return found.rowcount == TRIMMED_AT_ONCE
 
     def damaged(self) -> bool:
-        """True if the file is damaged."""
+        """True if the file is damaged, whatever a connection that is open has in its memory."""
         try:
-            found = self.db.execute("PRAGMA main.quick_check(1)").fetchone()[0]
+            with closing(self.reader()) as db:
+                found: str = db.execute("PRAGMA main.quick_check(1)").fetchone()[0]
         except sqlite3.DatabaseError:
             return True
-        return bool(found != "ok")
+        return found != "ok"
 
     def settle(self) -> None:
         """Closes the file, complete on the disk: it is good after a stop of the machine, too."""
-        try:
-            self.db.execute("PRAGMA synchronous=FULL")
-            self.db.execute("PRAGMA main.wal_checkpoint(TRUNCATE)").fetchone()
-            if self._path is not None:
+        if self._path is not None:
+            try:
+                self.db.execute("PRAGMA synchronous=FULL")
+                self.db.execute("PRAGMA main.wal_checkpoint(TRUNCATE)").fetchone()
                 with self._path.open("rb") as file:
                     os.fsync(file.fileno())  # what was copied before was not waited for
-            self.db.execute("UPDATE state SET clean = 1")
-        except (sqlite3.Error, OSError) as error:
-            log.warning("the views of the store are made again at the next start: %s", error)
+                self.db.execute("UPDATE state SET clean = 1")
+            except (sqlite3.Error, OSError) as error:
+                log.warning("the views of the store are made again at the next start: %s", error)
         self.close()
 
     def close(self) -> None:

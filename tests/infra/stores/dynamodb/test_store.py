@@ -22,16 +22,8 @@ from tests.kit.stores.tables import (
     refusal,
 )
 from xingqiao.actions import (
-    ActivationRow,
-    Document,
-    ExecutionRow,
-    Expiry,
-    FiberRow,
-    Query,
-    Saved,
-    Standing,
-    Write,
-)
+    ActivationRow, Document, ExecutionRow, Expiry, FiberRow, Query, Saved, Standing, Write,
+)  # fmt: skip
 from xingqiao.infra.stores.dynamodb.items import KEY_BYTES, PIECE_BYTES
 from xingqiao.infra.stores.dynamodb.lease import LIVES_MS
 from xingqiao.infra.stores.dynamodb.table import ATTEMPTS, FEW, Table, connected
