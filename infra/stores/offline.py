@@ -59,8 +59,6 @@ class OfflineStore(SqliteStore):
         if not path.exists() and marker.read(self._directory) is None:
             raise StoreError(f"there is no store in {self._directory}: {FILE} is missing")
         async with AsyncExitStack() as opening:
-            opening.callback(self._thread.shutdown)
-            opening.callback(self._copying.shutdown)
             files = opening.enter_context(ExitStack())
             await lock(self._directory, files)
             self.files = Files()
@@ -69,9 +67,7 @@ class OfflineStore(SqliteStore):
                 if self.files.readable:
                     self._records = await opening.enter_async_context(self._own_records(path))
             except sqlite3.Error as error:
-                self.files.faults.append(
-                    f"{path} cannot be read: {error}. Restore it from a backup"
-                )
+                self.files.faults.append(f"{path} cannot be read: {error}. Restore a backup")
                 self.files.readable = False
             self._opened = opening.pop_all()
         return self
@@ -79,7 +75,8 @@ class OfflineStore(SqliteStore):
     def _own_records(self, path: Path) -> Records:
         """Views of this object's own: those beside the store may be missing, or older."""
         number, database = counted(self._reader)
-        return Records(Owner(_uri(path), database, number, floor(self._reader, number)), None)
+        owner = Owner(_uri(path), database, number, floor(self._reader, number))
+        return Records(owner, None)
 
     def _look(self, path: Path, opening: ExitStack) -> None:
         files = self.files

@@ -67,7 +67,7 @@ async def test_all_records_are_moved_in_their_order(older, caplog):
     assert "50 records are moved into its journal" in caplog.text
 
 
-class Killed(Exception):
+class KilledError(Exception):
     """The process ends here."""
 
 
@@ -80,7 +80,7 @@ class Mortal(sqlite3.Connection):
         if sql in ("BEGIN IMMEDIATE", "COMMIT"):
             Mortal.left -= 1
             if Mortal.left < 0:
-                raise Killed
+                raise KilledError
         return super().execute(sql, *values)
 
 
@@ -91,7 +91,7 @@ async def test_a_crash_between_any_two_commits_loses_and_doubles_nothing(older, 
     Mortal.left = at
     with closing(sqlite3.connect(directory / FILE, factory=Mortal, isolation_level=None)) as db:
         db.executescript(f"BEGIN; {scripts('0003')} PRAGMA user_version=3; COMMIT;")
-        with pytest.raises(Killed):
+        with pytest.raises(KilledError):
             moving.move(db)
 
     await whole(directory, ids)

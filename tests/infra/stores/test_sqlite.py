@@ -162,9 +162,8 @@ async def test_a_read_that_meets_a_damaged_page_says_so(tmp_path):
     await damaged_executions(tmp_path)
 
     async with SqliteStore(tmp_path) as store:
-        with pytest.raises(StoreError, match="cannot be read: .*malformed") as caught:
-            for n in range(2000):
-                await store.load(f"e{n:04}")
+        with pytest.raises(StoreError, match=r"cannot be read: .*malformed") as caught:
+            await asyncio.gather(*[store.load(f"e{n:04}") for n in range(2000)])
 
     assert str(tmp_path) in str(caught.value)
 

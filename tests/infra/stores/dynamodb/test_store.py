@@ -22,8 +22,16 @@ from tests.kit.stores.tables import (
     refusal,
 )
 from xingqiao.actions import (
-    ActivationRow, Document, ExecutionRow, Expiry, FiberRow, Query, Saved, Standing, Write,
-)  # fmt: skip
+    ActivationRow,
+    Document,
+    ExecutionRow,
+    Expiry,
+    FiberRow,
+    Query,
+    Saved,
+    Standing,
+    Write,
+)
 from xingqiao.infra.stores.dynamodb.items import KEY_BYTES, PIECE_BYTES
 from xingqiao.infra.stores.dynamodb.lease import LIVES_MS
 from xingqiao.infra.stores.dynamodb.table import ATTEMPTS, FEW, Table, connected
@@ -888,6 +896,5 @@ def test_a_region_that_is_none_is_told(monkeypatch):
 def test_a_profile_that_is_not_there_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_PROFILE", "nobody")
-
     with pytest.raises(StoreError, match="nobody"):
         connected(1)
