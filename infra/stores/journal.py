@@ -1,6 +1,6 @@
 """The journal of a SQLite store: one row for each commit, with the records that the commit wrote.
 
-`number` counts the commits. `activations`, `history` and `forgotten` are JSON lists with one entry for each
+`number` counts the commits; of commits in a row without records only the last has a row. `activations`, `history` and `forgotten` are JSON lists with one entry for each
 record: the record's columns, and the place of its body in `bodies`. The journal is the record of truth for
 activations and histories. It has no index: `views.py` finds the records in it.
 """
@@ -8,7 +8,6 @@ activations and histories. It has no index: `views.py` finds the records in it.
 from __future__ import annotations
 
 import sqlite3
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -35,11 +34,10 @@ class Entries(NamedTuple):
 
 def entries(writes: Sequence[Write]) -> Entries:
     """Returns the records of the writes of one commit."""
-    each = chain.from_iterable
     return Entries(
-        [*each([w.activations for w in writes])],
-        [*each([w.history for w in writes])],
-        [*each([w.forgotten for w in writes])],
+        [row for w in writes for row in w.activations],
+        [entry for w in writes for entry in w.history],
+        [id for w in writes for id in w.forgotten],
     )
 
 
@@ -79,18 +77,17 @@ class Journal:
             bodies.append(body)
             offset += size
         self._last_ms = max(self._last_ms, last_ms)
-        self._db.execute(
-            "INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                number,
-                last_ms if activations else self._last_ms,
-                activations,
-                text(heads),
-                text(written.forgotten),
-                b"".join(bodies) if bodies else None,
-            ),
-        )
+        row = (activations, text(heads), text(written.forgotten), b"".join(bodies) or None)
+        if any(row) or not self._db.execute(_RENUMBER, (number, number - 1)).rowcount:
+            age = last_ms if activations else self._last_ms
+            self._db.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?)", (number, age, *row))
         return offset
+
+
+_RENUMBER = """
+    UPDATE journal SET number = ? WHERE number = ?
+    AND activations IS NULL AND history IS NULL AND forgotten IS NULL
+"""
 
 
 def text(heads: Sequence[Any]) -> str | None:

@@ -7,14 +7,16 @@ list looks at more rows than it has to, but for a query with several rare column
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import orjson
+
 from ...actions import ActivationRow, ExecutionRow
 from .journal import bodies
+from .matching import matches
 from .rows import PREFIX_END
 from .views import RANK_BITS, STORE
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from .tail import Lists
 
 SHARED_DIGITS = 12
-SUCCESS = 0  # the status of most activations
+SUCCESS, SUCCEEDED = 0, "succeeded"  # the status of most activations, and of most executions
 
 _COLUMNS = (
     "p.rank, p.id, l.namespace, l.name, p.started_ms, p.status, p.cause, l.kind, p.offset, p.length"
@@ -39,18 +41,6 @@ class JournalError(Exception):
     def __init__(self, cause: sqlite3.Error) -> None:
         super().__init__(cause)
         self.cause = cause
-
-
-class Bounds(NamedTuple):
-    """What is left out of the views.
-
-    Args:
-        floor: the number of the newest journal row that expired.
-        ids: activations that the tail has, which is newer.
-    """
-
-    floor: int
-    ids: Sequence[str]
 
 
 class _Lane(NamedTuple):
@@ -67,29 +57,54 @@ class _Lane(NamedTuple):
     whole: bool = False
 
 
+class _Newer(NamedTuple):
+    """What stands in place of the views' rows.
+
+    Args:
+        floor: the number of the newest journal row that expired.
+        ids: activations that the tail has.
+    """
+
+    floor: int
+    ids: list[str]
+
+
 def activations(
-    db: sqlite3.Connection, query: Query, newer: list[ActivationRow], bounds: Bounds
+    db: sqlite3.Connection, query: Query, tail: Sequence[ActivationRow], floor: int
 ) -> list[ActivationRow]:
-    """Finds activations, the newest first; `newer` are those of the tail that match."""
+    """Finds activations, the newest first.
+
+    `tail` are those of the journal's tail, in the order of their writing. `floor` is the number of the newest
+    journal row that expired.
+    """
+    newer = matching(tail, query)
     skipped = max(0, query.skip - len(newer))
-    wanted = query.skip + query.limit - skipped
-    places: list[tuple[Any, ...]] = []
+    limit = query.skip + query.limit - skipped
+    older: list[ActivationRow] = []
     if query.limit > 0:
-        places = _places(db, query, bounds, skipped, query.limit + query.skip - skipped)
-    found = _bodies(db, [_place(row) for row in places])
-    older = [_row(row, found[_place(row)]) for row in places if _place(row) in found]
-    rows = merge(newer, older, key=lambda row: -row.started_ms)  # of equals the newer are the last
-    return [*islice(rows, query.skip - skipped, wanted)]
+        beside = _Newer(floor, [row.id for row in tail])
+        places = _places(db, query, beside, (skipped, limit))
+        found = _bodies(db, [_place(row) for row in places])
+        older = [_row(row, found[_place(row)]) for row in places if _place(row) in found]
+    rows = merge(newer, older, key=lambda row: -row.started_ms)  # of equals the newer are first
+    return [*islice(rows, query.skip - skipped, limit)]
+
+
+def matching(tail: Sequence[ActivationRow], query: Query) -> list[ActivationRow]:
+    """Returns the rows of the tail that match, the newest first, then the last written."""
+    rows = [row for row in reversed(tail) if matches(row, query)]
+    rows.sort(key=lambda row: row.started_ms, reverse=True)
+    return rows
 
 
 def _places(
-    db: sqlite3.Connection, query: Query, bounds: Bounds, skip: int, limit: int
+    db: sqlite3.Connection, query: Query, beside: _Newer, page: tuple[int, int]
 ) -> list[tuple[Any, ...]]:
-    lanes = _lanes(db, query)
+    (skip, limit), lanes = page, _lanes(db, query)
     alone = len(lanes) == 1
     pages = []
     for lane in lanes:
-        where, values = _where(lane, query, bounds)
+        where, values = _where(lane, query, beside)
         sql = (
             f"SELECT {_COLUMNS} FROM activation_places AS p INDEXED BY {lane.by} "
             f"CROSS JOIN labels AS l USING (label) WHERE {where} "
@@ -103,11 +118,11 @@ def _places(
     return [*islice(rows, skip, skip + limit)]
 
 
-def count(db: sqlite3.Connection, query: Query, newer: int, bounds: Bounds) -> int:
-    """Counts activations; `newer` is the number of those in the tail."""
-    total = newer
+def count(db: sqlite3.Connection, query: Query, tail: Sequence[ActivationRow], floor: int) -> int:
+    """Counts activations: see `activations`."""
+    total, beside = len(matching(tail, query)), _Newer(floor, [row.id for row in tail])
     for lane in _lanes(db, query):
-        where, values = _where(lane, query, bounds)
+        where, values = _where(lane, query, beside)
         sql = f"SELECT count(*) FROM activation_places AS p INDEXED BY {lane.by} WHERE {where}"
         total += db.execute(sql, values).fetchone()[0]
     return total
@@ -144,13 +159,13 @@ def _labels(db: sqlite3.Connection, column: str, query: Query) -> list[int]:
     return [row[0] for row in rows]
 
 
-def _where(lane: _Lane, query: Query, bounds: Bounds) -> tuple[str, dict[str, Any]]:
+def _where(lane: _Lane, query: Query, beside: _Newer) -> tuple[str, dict[str, Any]]:
     """Returns the condition of a lane's places that match a query, and its values."""
-    values: dict[str, Any] = {**lane.values, "floor": (bounds.floor + 1) << RANK_BITS}
+    values: dict[str, Any] = {**lane.values, "floor": (beside.floor + 1) << RANK_BITS}
     tests = [lane.where, "+p.rank >= :floor"]
-    if bounds.ids:
+    if beside.ids:
         tests.append("p.id NOT IN (SELECT value FROM json_each(:ids))")
-        values["ids"] = json.dumps(bounds.ids)
+        values["ids"] = orjson.dumps(beside.ids).decode()
     for test, name, value in (
         ("p.started_ms >= :since", "since", query.since_ms),
         ("p.started_ms <= :upto", "upto", query.upto_ms),
@@ -248,4 +263,8 @@ def _tests(query: Query) -> tuple[str, dict[str, Any]]:
         "started_ms <= :upto": query.upto_ms,
     }
     given = {test: value for test, value in tests.items() if value is not None}
-    return " AND ".join(given) or "true", {test.split(":")[1]: v for test, v in given.items()}
+    values = {test.split(":")[1]: value for test, value in given.items()}
+    wanted = [*given]
+    if query.status not in (None, SUCCEEDED):
+        wanted.append(f"status <> '{SUCCEEDED}'")  # as the index says
+    return " AND ".join(wanted) or "true", values

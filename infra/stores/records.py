@@ -2,7 +2,7 @@
 
 A thread with its own connection, the projector, fills the views some time after the commits, many records at
 once. Until then the records are in the tail, so that a read finds whatever was committed before it. Another
-thread reads, so that no list blocks the event loop.
+thread reads lists, so that none blocks the event loop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from . import expiry, listing
-from .listing import Bounds, JournalError
+from .listing import JournalError
 from .matching import matches
 from .tail import Tail
 from .views import Owner, Views
@@ -34,7 +34,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 FILLED_AT_ONCE = 4_000  # records in the tail that are filled in at once
 REST_S = 0.1  # after which fewer are
-TAIL_RECORDS = 16_000  # a commit waits while the tail has more
+NEAR_LISTS = 200  # of a history: as many are read in the event loop
+TAIL_RECORDS = 12_000  # a commit waits while the tail has more
 TAIL_BYTES = 64 << 20
 RETRY_S = 0.5  # after an error, such as a full disk
 TOLD_EVERY = 50_000  # commits: the progress of a long filling
@@ -53,7 +54,8 @@ class Records:
         self._floor = owner.floor  # the number of the newest journal row that expired
         self._trimmed = 0
         self._views = Views(owner, path)
-        self._reader: sqlite3.Connection
+        self._reader: sqlite3.Connection  # for the thread
+        self._near: sqlite3.Connection  # for what is read at once, in the event loop
         self._projecting = ThreadPoolExecutor(1, "projector")
         self._own = path is None  # in this process only
         # One connection cannot be used by two threads at once.
@@ -75,7 +77,7 @@ class Records:
         """
         loop = asyncio.get_running_loop()
         self._number = self._told = await loop.run_in_executor(self._projecting, self._views.open)
-        self._reader = await loop.run_in_executor(self._reading, self._views.reader)
+        await self._open_readers()
         if self._number == self._floor:
             self._trimmed = self._floor  # the views have no places of what expired
         self._fill()
@@ -91,10 +93,20 @@ class Records:
         if self._timer is not None:
             self._timer.cancel()
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._reading, self._reader.close)
+        await self._close_readers()
         await loop.run_in_executor(self._projecting, self._views.settle)
         self._reading.shutdown()
         self._projecting.shutdown()
+
+    async def _open_readers(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._reader = await loop.run_in_executor(self._reading, self._views.reader)
+        self._near = self._reader if self._own else self._views.reader()
+
+    async def _close_readers(self) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._reading, self._reader.close)
+        self._near.close()
 
     # --- filling -----------------------------------------------------------------------------
 
@@ -215,11 +227,12 @@ class Records:
         """Finds activations, the newest first."""
         if query.id is not None and (row := self.tail.activation(query.id)) is not None:
             return [row][query.skip :][: query.limit] if matches(row, query) else []
-        return await self._read(
-            lambda db: partial(
-                listing.activations, db, query, self.tail.matching(query), self._bounds()
-            )
-        )
+
+        def ask(db: sqlite3.Connection) -> Callable[[], list[ActivationRow]]:
+            tail = self.tail.activations() if query.id is None else []
+            return partial(listing.activations, db, query, tail, self._floor)
+
+        return await self._read(ask, near=query.id is not None)
 
     async def executions(self, query: Query) -> list[ExecutionRow]:
         """Finds executions, the newest first."""
@@ -228,9 +241,7 @@ class Records:
     async def count(self, query: Query) -> int:
         """Counts activations."""
         return await self._read(
-            lambda db: partial(
-                listing.count, db, query, len(self.tail.matching(query)), self._bounds()
-            )
+            lambda db: partial(listing.count, db, query, self.tail.activations(), self._floor)
         )
 
     async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
@@ -238,7 +249,8 @@ class Records:
         return await self._read(
             lambda db: partial(
                 listing.history, db, execution, self.tail.lists(execution), (after, limit), self._floor
-            )
+            ),
+            near=limit <= NEAR_LISTS,
         )  # fmt: skip
 
     async def executions_count(self, query: Query) -> int:
@@ -256,11 +268,10 @@ class Records:
         current = {place for place in found.current if not self.tail.replaces(place[0], place[1])}
         return found._replace(current=current)
 
-    def _bounds(self) -> Bounds:
-        return Bounds(self._floor, self.tail.ids())
-
-    async def _read(self, ask: Callable[[sqlite3.Connection], Callable[[], T]]) -> T:
-        """Reads in the thread, once the views have all that the tail lacks.
+    async def _read(
+        self, ask: Callable[[sqlite3.Connection], Callable[[], T]], *, near: bool = False
+    ) -> T:
+        """Reads once the views have all that the tail lacks: in the event loop what is `near`, else in the thread.
 
         Raises:
             sqlite3.Error: the store or its views cannot be read.
@@ -268,6 +279,8 @@ class Records:
         while True:
             try:
                 await self.filled(self.tail.base)
+                if near and not self._own:
+                    return _snapshot(self._near, ask(self._near))
                 return await self._in_thread(ask(self._reader))
             except JournalError as error:
                 raise error.cause from error
@@ -304,11 +317,11 @@ class Records:
             if self._filling is not None:
                 await asyncio.wait([self._filling])
             loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self._reading, self._reader.close)
+            await self._close_readers()
             self._number = self._told = await loop.run_in_executor(
                 self._projecting, self._views.make
             )
-            self._reader = await loop.run_in_executor(self._reading, self._views.reader)
+            await self._open_readers()
             yield
         finally:
             self._held = False

@@ -30,7 +30,7 @@ from .page_check import PageCheck, stopped_in_order
 from .private import OWNERS
 from .records import Records
 from .rewriting import rewrite
-from .rows import PREFIX_END, document_bytes, put_documents, put_rows, row_count
+from .rows import PREFIX_END, census, put_documents, put_rows
 from .views import VIEWS, Owner
 
 if TYPE_CHECKING:
@@ -138,17 +138,20 @@ class SqliteStore:
     # --- writing -----------------------------------------------------------------------------
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:
-        asked = [write.expired for write in writes if write.expired is not None]
+        counted = census(writes)
+        asked = counted.expiries
         if asked:
             await self._filled(self._counted.number)
         async with self._turn:
             if self._records.full:
                 await self._room()
             plan = await self._planned(asked) if asked else None
-            refused = await self._insert_all(writes, plan)
-            rows = row_count(writes)
-            self._count(rows + sum(len(v[2]) for w in writes for v in w.values) // PAGE)
-            if rows <= INLINE_ROWS:
+            if plan is None and counted.documents <= INLINE_BYTES:
+                refused = self._insert(writes, None)
+            else:
+                refused = await self._insert_in_thread(writes, plan)
+            self._count(counted.rows + counted.values // PAGE)
+            if counted.rows <= INLINE_ROWS:
                 self._commit()
                 self._committed()
             else:
@@ -201,10 +204,8 @@ class SqliteStore:
         _checkpoint(self._copier)
         self._copied = True
 
-    async def _insert_all(self, writes: Sequence[Write], plan: Plan | None) -> list[int]:
-        """Inserts everything. What takes a while, such as code, the thread inserts."""
-        if plan is None and document_bytes(writes) <= INLINE_BYTES:
-            return self._insert(writes, None)
+    async def _insert_in_thread(self, writes: Sequence[Write], plan: Plan | None) -> list[int]:
+        """Inserts what takes a while, such as code."""
         putting = asyncio.get_running_loop().run_in_executor(
             self._thread, self._insert, writes, plan
         )

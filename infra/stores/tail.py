@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from .matching import matches
-
 if TYPE_CHECKING:
-    from ...actions import ActivationRow, Query
+    from ...actions import ActivationRow
     from .journal import Entries
 
 
@@ -98,18 +96,10 @@ class Tail:
         found = self._activations.get(id)
         return found[1] if found else None
 
-    def matching(self, query: Query) -> list[ActivationRow]:
-        """Returns the activations that match, the newest first, then the last written."""
+    def activations(self) -> list[ActivationRow]:
+        """Returns all activations, in the order of their writing."""
         self._index()
-        rows = [row for _, row in self._activations.values() if matches(row, query)]
-        rows.reverse()
-        rows.sort(key=lambda row: row.started_ms, reverse=True)
-        return rows
-
-    def ids(self) -> list[str]:
-        """Returns the ids of the activations: their places in the views are out of date."""
-        self._index()
-        return [*self._activations]
+        return [row for _, row in self._activations.values()]
 
     def lists(self, execution: str) -> Lists:
         """Returns what is here of an execution's history."""
@@ -120,8 +110,7 @@ class Tail:
 
     def executions(self) -> set[str]:
         """Returns the executions that have activations here."""
-        self._index()
-        rows = [row for _, row in self._activations.values()]
+        rows = self.activations()
         return {row.cause for row in rows if row.cause is not None} | self._activations.keys()
 
     def replaces(self, execution: str, first: int) -> bool:

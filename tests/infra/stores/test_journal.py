@@ -84,6 +84,18 @@ def test_the_numbers_of_the_newest_and_before_the_oldest_row(db):
     db.executescript(SCHEMA)
     assert (newest(db), floor(db, 7)) == (0, 7)
     for number in (3, 4):
-        Journal(db).append(number, entries([]))
+        Journal(db).append(number, entries([Write(forgotten=["e"])]))
 
     assert (newest(db), floor(db, 4)) == (4, 2)
+
+
+def test_of_commits_without_records_the_last_has_a_row(db, journal):
+    journal.append(1, entries([Write(forgotten=["e"])]))
+    for number in (2, 3, 4):
+        journal.append(number, entries([Write()]))
+    journal.append(5, entries([Write(history=[("e", 1, b"")])]))
+    journal.append(6, entries([]))
+
+    rows = db.execute("SELECT number, forgotten, history FROM journal").fetchall()
+    assert [number for number, _, _ in rows] == [1, 4, 5, 6]
+    assert (rows[0][1], rows[2][2]) == ('["e"]', '[["e",1,0,0]]')

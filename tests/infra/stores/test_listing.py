@@ -6,10 +6,10 @@ import sqlite3
 
 import pytest
 
-from tests.contracts.test_store import activation
-from xingqiao.actions import ActivationRow, Query, Write
+from tests.contracts.test_store import activation, execution
+from xingqiao.actions import ActivationRow, ExecutionRow, Query, Write
 from xingqiao.infra.stores import SqliteStore
-from xingqiao.infra.stores.listing import Bounds, activations, count, history
+from xingqiao.infra.stores.listing import activations, count, history
 from xingqiao.infra.stores.tail import Lists
 
 QUERIES = [
@@ -67,10 +67,10 @@ async def db(tmp_path):
 async def test_a_list_has_what_matches_in_order(db, query):
     wanted = expected(query)
 
-    found = activations(db, query, [], Bounds(0, []))
+    found = activations(db, query, [], 0)
 
     assert found == wanted[query.skip :][: query.limit]
-    assert count(db, query, 0, Bounds(0, [])) == len(wanted)
+    assert count(db, query, [], 0) == len(wanted)
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=str)
@@ -78,8 +78,8 @@ async def test_no_list_is_sorted_or_scanned(db, query):
     """All rows of the plan that read places search by an index, and none sorts them."""
     statements = []
     db.set_trace_callback(statements.append)
-    activations(db, query, [], Bounds(0, []))
-    count(db, query, 0, Bounds(0, []))
+    activations(db, query, [], 0)
+    count(db, query, [], 0)
     db.set_trace_callback(None)
 
     lanes = [text for text in statements if "activation_places" in text]
@@ -91,21 +91,50 @@ async def test_no_list_is_sorted_or_scanned(db, query):
             assert not [step for step in plan if "TEMP B-TREE" in step], plan
 
 
+@pytest.mark.parametrize("namespace", ["guest", None])
+@pytest.mark.parametrize("status", ["running", "succeeded", "none"])
+async def test_executions_of_a_rare_status_are_found_by_an_index(tmp_path, namespace, status):
+    async with SqliteStore(tmp_path) as store:
+        rows = [
+            execution(f"e{n}", started_ms=n // 2, status="succeeded" if n % 7 else "running")
+            for n in range(30)
+        ]
+        await store.commit([Write(executions=rows)])
+        query = Query(namespace=namespace, status=status, limit=3)
+        statements = []
+        store._records._reader.set_trace_callback(statements.append)
+
+        found = await store.find(ExecutionRow, query)
+        total = await store.count(ExecutionRow, query)
+
+        wanted = [row for row in rows if row.status == status]
+        wanted.sort(key=lambda row: (row.started_ms, row.id), reverse=True)
+        assert (found, total) == (wanted[:3], len(wanted))
+        plans = [
+            store._records._reader.execute(f"EXPLAIN QUERY PLAN {text}").fetchall()[0][3]
+            for text in statements
+            if text.startswith("SELECT")
+        ]
+        assert all("executions_by_status" in plan for plan in plans) is (status != "succeeded")
+
+
 async def test_what_expired_and_what_the_tail_has_is_left_out(db):
     query = Query(namespace="guest", limit=100)
-    newer = [ROWS[3]._replace(status=3, body=b"newer")]
+    newer = ROWS[3]._replace(status=3, body=b"newer")
+    moved = next(row for row in ROWS if row.id == "a12")._replace(namespace="other")
     rows = [row for row in ROWS[10:] if row.id != "a12"]
 
-    found = activations(db, query, newer, Bounds(11, ["a12", ROWS[3].id]))  # the first has number 2
+    found = activations(db, query, [newer, moved], 11)  # the first row has number 2
 
-    assert found == sorted([*newer, *expected(query, rows)], key=lambda row: -row.started_ms)
-    assert count(db, query, 1, Bounds(11, ["a12", ROWS[3].id])) == len(found)
+    wanted = [newer, *expected(query, rows)]
+    assert found == sorted(wanted, key=lambda row: -row.started_ms)
+    assert count(db, query, [newer, moved], 11) == len(found)
 
 
 async def test_of_rows_that_began_at_once_those_of_the_tail_are_first(db):
     newer = [activation("new", started_ms=19)]
 
-    found = activations(db, Query(namespace="guest", limit=2), newer, Bounds(0, []))
+    found = activations(db, Query(namespace="guest", limit=2), newer, 0)
 
     assert [row.id for row in found] == ["new", ROWS[39].id]
 
@@ -122,8 +151,8 @@ async def test_a_history_merges_its_lists(db):
 
 
 async def test_a_list_of_nothing_reads_no_body(db):
-    assert activations(db, Query(namespace="guest", limit=0), [], Bounds(0, [])) == []
-    assert activations(db, Query(namespace="nobody"), [], Bounds(0, [])) == []
+    assert activations(db, Query(namespace="guest", limit=0), [], 0) == []
+    assert activations(db, Query(namespace="nobody"), [], 0) == []
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         db.execute("DELETE FROM labels")
-    assert isinstance(activations(db, QUERIES[0], [], Bounds(0, []))[0], ActivationRow)
+    assert isinstance(activations(db, QUERIES[0], [], 0)[0], ActivationRow)

@@ -153,8 +153,9 @@ def damage(path, *, at, size):
 async def damaged_executions(path):
     """Leaves a store in which a page in the middle is damaged."""
     async with SqliteStore(path) as store:
-        await store.commit([Write(executions=[execution(f"e{n:04}") for n in range(2000)])])
-        page = 4096
+        rows = [execution(f"e{n:04}")._replace(status="succeeded") for n in range(2000)]
+        await store.commit([Write(executions=rows)])
+    page = 4096
     damage(path, at=page * ((path / FILE).stat().st_size // page // 2), size=page)
 
 
