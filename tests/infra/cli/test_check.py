@@ -12,7 +12,8 @@ from tests.kit.infra.left_behind import leave
 from tests.kit.infra.servers import AUTH, running
 from xingqiao.infra.stores.sqlite import FILE
 
-LOSE_3 = "DELETE FROM journal WHERE number > (SELECT max(number) - 3 FROM journal)"
+LAST_BUT_3 = "(SELECT max(number) - 3 FROM journal)"
+LOSE_3 = f"UPDATE OR REPLACE journal SET number = {LAST_BUT_3} WHERE number > {LAST_BUT_3}"
 HELLO = "def main(params):\n    return {'text': 'x' * 5000}\n"
 
 
