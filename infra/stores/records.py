@@ -76,8 +76,15 @@ class Records:
             sqlite3.Error: the views cannot be made.
         """
         loop = asyncio.get_running_loop()
-        self._number = self._told = await loop.run_in_executor(self._projecting, self._views.open)
-        await self._open_readers()
+        try:
+            self._number = await loop.run_in_executor(self._projecting, self._views.open)
+            await self._open_readers()
+        except BaseException:
+            self._views.close()
+            self._reading.shutdown()
+            self._projecting.shutdown()
+            raise
+        self._told = self._number
         if self._number == self._floor:
             self._trimmed = self._floor  # the views have no places of what expired
         self._fill()

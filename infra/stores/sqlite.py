@@ -110,6 +110,8 @@ class SqliteStore:
                 raise StoreError(f"{path} cannot be opened: {error}") from error
             except sqlite3.DatabaseError as error:
                 raise StoreError(f"{path} is damaged: {error}. Restore it from a copy") from error
+            except OSError as error:
+                raise StoreError(f"{error.filename} cannot be used: {error.strerror}") from error
             self._opened = opening.pop_all()
         return self
 

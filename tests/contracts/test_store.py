@@ -582,6 +582,28 @@ async def test_a_count_is_of_all_pages(store):
     assert await count(ExecutionRow) == 1
 
 
+async def test_a_record_is_found_as_soon_as_its_commit_returns(store):
+    """By id, in a list, by each filter and in the count; and so is the record that replaces it."""
+    for n in range(12):
+        id = timed(n // 3, f"r{n}")
+        for status in (0, 2):
+            row = activation(
+                id, name=f"n{n % 2}", kind=f"k{n % 3}", started_ms=n, status=status, cause=timed(n // 3)
+            )  # fmt: skip
+            await store.commit(
+                [Write(activations=[row], history=[("e1", 2 * n + status // 2, b"")])]
+            )
+
+            queries = ({}, {"id": id}, {"status": status}, {"name": row.name}, {"kind": row.kind},
+                       {"cause": row.cause}, {"since_ms": n, "upto_ms": n})  # fmt: skip
+            for fields in queries:
+                query = Query(namespace="guest", **fields)
+                assert (await store.find(ActivationRow, query))[0] == row
+                assert await store.count(ActivationRow, query) >= 1
+            assert await store.count(ActivationRow, Query(namespace=None)) == n + 1
+            assert (await store.history("e1", 1 << 40, 1))[0][0] == 2 * n + status // 2
+
+
 # --- at the same time --------------------------------------------------------------------------
 
 

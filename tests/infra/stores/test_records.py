@@ -285,3 +285,15 @@ async def test_whoever_reads_the_views_cannot_write_them(tmp_path):
     async with SqliteStore(tmp_path) as store:
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             store._records._reader.execute("DELETE FROM activation_places")
+
+
+async def test_views_that_cannot_be_made_keep_the_store_from_opening(tmp_path):
+    (tmp_path / VIEWS).mkdir()
+
+    with pytest.raises(StoreError, match="views.db cannot be used"):
+        async with SqliteStore(tmp_path):
+            pass
+    (tmp_path / VIEWS).rmdir()
+
+    async with SqliteStore(tmp_path) as store:
+        assert await ids(store) == []
