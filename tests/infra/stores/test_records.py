@@ -290,7 +290,7 @@ async def test_whoever_reads_the_views_cannot_write_them(tmp_path):
 async def test_views_that_cannot_be_made_keep_the_store_from_opening(tmp_path):
     (tmp_path / VIEWS).mkdir()
 
-    with pytest.raises(StoreError, match="views.db cannot be used"):
+    with pytest.raises(StoreError, match=r"views\.db cannot be used"):
         async with SqliteStore(tmp_path):
             pass
     (tmp_path / VIEWS).rmdir()
