@@ -66,7 +66,7 @@ class Records:
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: list[asyncio.Future[None]] = []  # for the next filling
         self._failing = self._sound = self._held = False
-        self._making = asyncio.Lock()
+        self._making, self._made = asyncio.Lock(), 0
         self._healing: asyncio.Task[bool] | None = None
 
     async def __aenter__(self) -> Self:
@@ -180,7 +180,7 @@ class Records:
         loop = asyncio.get_running_loop()
         passing = isinstance(error, sqlite3.OperationalError)  # such as a full disk
         if isinstance(error, sqlite3.DatabaseError) and not passing:
-            self._healing = loop.create_task(self._remade())
+            self._healing = loop.create_task(self._remade(self._made))
         self._timer = loop.call_later(RETRY_S, self._retry)
 
     def _retry(self) -> None:
@@ -284,6 +284,7 @@ class Records:
             sqlite3.Error: the store or its views cannot be read.
         """
         while True:
+            made = self._made
             try:
                 await self.filled(self.tail.base)
                 if near and not self._own:
@@ -292,7 +293,7 @@ class Records:
             except JournalError as error:
                 raise error.cause from error
             except sqlite3.DatabaseError:
-                if not await self._remade():
+                if not await self._remade(made):
                     raise
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
@@ -301,9 +302,14 @@ class Records:
 
     # --- making the views again --------------------------------------------------------------
 
-    async def _remade(self) -> bool:
-        """Makes the views again if they are damaged. Returns True if they were."""
+    async def _remade(self, made: int) -> bool:
+        """Makes the views again if they are damaged. Returns True if they were.
+
+        `made` is how often that had been done before the damage was met.
+        """
         async with self._making:
+            if made != self._made:
+                return True
             loop = asyncio.get_running_loop()
             if (
                 self._own
@@ -323,12 +329,12 @@ class Records:
         try:
             if self._filling is not None:
                 await asyncio.wait([self._filling])
+            self._number, self._made = -1, self._made + 1  # reads wait from here on
             loop = asyncio.get_running_loop()
             await self._close_readers()
-            self._number = self._told = await loop.run_in_executor(
-                self._projecting, self._views.make
-            )
+            number = await loop.run_in_executor(self._projecting, self._views.make)
             await self._open_readers()
+            self._number = self._told = number
             yield
         finally:
             self._held = False
