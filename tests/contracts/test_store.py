@@ -743,7 +743,7 @@ RECORD_QUERIES = [
     Query(namespace=None, status=2),
     Query(namespace="other", status=0, name="a"),
     Query(namespace=None, name="b", upto_ms=4),
-    Query(namespace="guest", cause="e1", status=1),
+    Query(namespace="guest", status=1),
 ]
 
 
