@@ -84,6 +84,21 @@ class ActivationRow(NamedTuple):
 
 
 @dataclass(slots=True)
+class Expiry:
+    """A request to delete what is old: about `count` activations that began before an instant.
+
+    A store deletes whole commits, the oldest first, until they have `count` records, and only those whose
+    activations all began before the instant; then executions that ended before it and have no activations
+    left, with their histories and large values. The store sets `more` if it may have left some for the next
+    request.
+    """
+
+    before_ms: int
+    count: int
+    more: bool = False
+
+
+@dataclass(slots=True)
 class Write:
     """Changes that are committed together, or not at all.
 
@@ -92,8 +107,7 @@ class Write:
     dropped: fibers of an execution whose ids begin with a prefix ("" for all).
     history: (execution, number of the first entry, a JSON list of entries); read in order of number.
     values: (execution, key, JSON): large values, referred to from elsewhere.
-    expired: (instant, count): deletes at most so many activations that began before the instant, the oldest
-        first, and executions that ended before it, with their large values.
+    expired: deletes some of what is old.
     """
 
     executions: list[ExecutionRow] = field(default_factory=list)
@@ -104,7 +118,7 @@ class Write:
     activations: list[ActivationRow] = field(default_factory=list)
     values: list[tuple[str, str, bytes]] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
-    expired: tuple[int, int] | None = None
+    expired: Expiry | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Self
 
-from ...actions import Write
+from ...actions import Expiry, Write
 
 if TYPE_CHECKING:
     from ...actions import Clock
@@ -40,7 +40,8 @@ class Retention:
         last = key = ""
         while True:
             before_ms = self._clock.now_ms() - self._kept_ms
-            await self._engine.commit(Write(expired=(before_ms, AT_ONCE)))
+            asked = Expiry(before_ms, AT_ONCE)
+            await self._engine.commit(Write(expired=asked))
             last = await self._engine.executions.forget_names(last, NAMES, before_ms)
             key = await self._engine.calls.keys.forget(key, NAMES, before_ms)
-            await asyncio.sleep(PERIOD_S)  # noqa: TID251  a late deletion does no harm
+            await asyncio.sleep(0 if asked.more else PERIOD_S)  # noqa: TID251  a late deletion does no harm

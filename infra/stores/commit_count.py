@@ -1,4 +1,8 @@
-"""Counts the commits of a SQLite database, to detect lost ones; and explains why a commit fails."""
+"""Counts the commits of a SQLite database, to detect lost ones; and explains why a commit fails.
+
+The count is the number of the newest row of the journal. One document holds the database's id, and the count
+of a store that has no journal yet.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from . import marker
 from .errors import StoreDoubtError, StoreError
+from .journal import newest
 from .marker import Marker
 
 if TYPE_CHECKING:
@@ -21,7 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-KIND = "commits"  # of one document: its version counts commits, its body is the database's id
+KIND = "commits"  # of one document: its body is the database's id
 SYNC_EVERY = 1_000  # commits, between syncs of the marker to the disk
 GO_ON = (
     "Stop here and look for the missing files, or restore a copy of the whole directory. To go on "
@@ -70,7 +75,7 @@ def check_count(db: sqlite3.Connection, path: Path) -> None:
     Raises:
         StoreError: if some are missing.
     """
-    found, (number, database) = marker.read(path.parent), _count(db)
+    found, (number, database) = marker.read(path.parent), counted(db)
     if found is None or found.number <= number or (database and database != found.database):
         return
     missing = found.number - number
@@ -94,7 +99,7 @@ def missing(db: sqlite3.Connection, directory: Path) -> tuple[int, int]:
 
 def lacking(db: sqlite3.Connection, found: Mark | None) -> tuple[int, int]:
     """Returns the number of commits in a database, and the number that it lacks by a marker."""
-    number, database = _count(db)
+    number, database = counted(db)
     if found is None or (database and database != found.database):
         return number, 0
     return number, max(0, found.number - number)
@@ -102,7 +107,7 @@ def lacking(db: sqlite3.Connection, found: Mark | None) -> tuple[int, int]:
 
 def accept(directory: Path, db: sqlite3.Connection | None) -> None:
     """Accepts the loss of commits: the count restarts at the number that the database holds."""
-    number, database = (0, b"") if db is None else _count(db)
+    number, database = (0, b"") if db is None else counted(db)
     if not database:
         (directory / marker.FILE).unlink(missing_ok=True)
         return
@@ -111,13 +116,13 @@ def accept(directory: Path, db: sqlite3.Connection | None) -> None:
         mark.sync()
 
 
-def _count(db: sqlite3.Connection) -> tuple[int, bytes]:
+def counted(db: sqlite3.Connection) -> tuple[int, bytes]:
     """Returns the count and the id that a database holds; (0, b"") if it has no count yet."""
     try:
         row = db.execute("SELECT version, body FROM documents WHERE kind = ?", (KIND,)).fetchone()
     except sqlite3.OperationalError:  # it has no tables yet
         row = None
-    return (row[0], row[1]) if row else (0, b"")
+    return (max(row[0], newest(db)), row[1]) if row else (0, b"")
 
 
 # --- while it is open --------------------------------------------------------------------------
@@ -127,33 +132,26 @@ class CommitCount:
     """Counts the commits of a database.
 
     Args:
-        db: whose transactions are counted.
         number: of commits in the database.
+        database: the database's id.
         mark: is written after each durable commit.
     """
 
-    def __init__(self, db: sqlite3.Connection, number: int, mark: Marker) -> None:
-        self._db, self._number, self._mark = db, number, mark
-
-    def next(self) -> None:
-        """Counts the open transaction."""
-        self._db.execute(_COUNT, (self._number + 1, KIND))
+    def __init__(self, number: int, database: bytes, mark: Marker) -> None:
+        self.number, self.database, self._mark = number, database, mark
 
     def durable(self) -> None:
-        """Writes the marker after the transaction was committed."""
-        self._number += 1
-        self._mark.write(self._number)
-        if self._number % SYNC_EVERY == 0:
+        """Counts a commit, and writes the marker: the transaction was committed."""
+        self.number += 1
+        self._mark.write(self.number)
+        if self.number % SYNC_EVERY == 0:
             self._mark.sync()
-
-
-_COUNT = "UPDATE documents SET version = ? WHERE kind = ? AND key = ''"
 
 
 @contextmanager
 def counting(db: sqlite3.Connection, directory: Path, synchronous: str) -> Iterator[CommitCount]:
     """Counts the commits of a database, whose count was checked, within the block."""
-    number, database = _count(db)
+    number, database = counted(db)
     if not database:
         number, database = 1, secrets.token_bytes(marker.ID_BYTES)
         db.execute("INSERT INTO documents VALUES (?, '', ?, ?)", (KIND, number, database))
@@ -165,5 +163,5 @@ def counting(db: sqlite3.Connection, directory: Path, synchronous: str) -> Itera
     with Marker(directory, database, full=synchronous == "FULL") as mark:
         mark.write(number)
         mark.sync()
-        yield CommitCount(db, number, mark)
+        yield CommitCount(number, database, mark)
         mark.sync()

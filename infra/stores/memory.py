@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from ...actions import TAIL_LISTS, ExecutionRow, Saved, Standing
+from .matching import matches
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from ...actions import ActivationRow, Document, FiberRow, Query, Record, Write
+    from ...actions import ActivationRow, Document, Expiry, FiberRow, Query, Record, Write
 
 
 class MemoryStore:
@@ -75,11 +76,13 @@ class MemoryStore:
             self._history.pop(id, None)
             self._fibers.pop(id, None)
         if write.expired is not None:
-            self._expire(*write.expired)
+            self._expire(write.expired)
 
-    def _expire(self, before_ms: int, count: int) -> None:
-        oldest = list(self._activations.values())[:count]
+    def _expire(self, asked: Expiry) -> None:
+        before_ms = asked.before_ms
+        oldest = list(self._activations.values())[: asked.count]
         gone = [row.id for row in oldest if row.started_ms < before_ms]
+        asked.more = len(gone) == asked.count
         for id in gone:
             del self._activations[id]
         kept = {row.cause for row in self._activations.values()} | self._activations.keys()
@@ -149,7 +152,7 @@ class MemoryStore:
 
     def _fitting(self, kind: type[Any], query: Query) -> list[Any]:
         table: dict[str, Any] = self._executions if kind is ExecutionRow else self._activations
-        return [row for row in table.values() if _fits(row, query)]
+        return [row for row in table.values() if matches(row, query)]
 
     async def documents(
         self, kind: str, prefix: str = "", *, after: str | None = None, limit: int | None = None
@@ -157,16 +160,3 @@ class MemoryStore:
         keys = [key for found, key in self._documents if found == kind and key.startswith(prefix)]
         for key in sorted(key for key in keys if after is None or key > after)[:limit]:
             yield self._documents[kind, key]
-
-
-def _fits(row: Any, query: Query) -> bool:
-    return (
-        query.namespace in (None, row.namespace)
-        and query.id in (None, row.id)
-        and query.name in (None, row.name)
-        and query.status in (None, row.status)
-        and (query.cause is None or row.cause == query.cause)
-        and (query.kind is None or row.kind == query.kind)
-        and (query.since_ms is None or row.started_ms >= query.since_ms)
-        and (query.upto_ms is None or row.started_ms <= query.upto_ms)
-    )

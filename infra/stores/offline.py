@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import ExitStack, closing
+from contextlib import AsyncExitStack, ExitStack, closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from . import marker
-from .commit_count import accept, missing
+from .commit_count import accept, counted, missing
 from .errors import StoreError
+from .journal import floor
 from .locking import lock
+from .records import Records
 from .sqlite import FILE, SqliteStore, schemas
+from .views import Owner
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,23 +58,25 @@ class OfflineStore(SqliteStore):
         path = self._directory / FILE
         if not path.exists() and marker.read(self._directory) is None:
             raise StoreError(f"there is no store in {self._directory}: {FILE} is missing")
-        with ExitStack() as opening:
-            await lock(self._directory, opening)
+        async with AsyncExitStack() as opening:
+            files = opening.enter_context(ExitStack())
+            await lock(self._directory, files)
             self.files = Files()
             try:
-                self._look(path, opening)
+                self._look(path, files)
+                if self.files.readable:
+                    self._records = await opening.enter_async_context(self._own_records(path))
             except sqlite3.Error as error:
-                self.files.faults.append(
-                    f"{path} cannot be read: {error}. Restore it from a backup"
-                )
+                self.files.faults.append(f"{path} cannot be read: {error}. Restore a backup")
                 self.files.readable = False
             self._opened = opening.pop_all()
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        self._thread.shutdown()
-        self._copying.shutdown()
-        self._opened.close()
+    def _own_records(self, path: Path) -> Records:
+        """Views of this object's own: those beside the store may be missing, or older."""
+        number, database = counted(self._reader)
+        owner = Owner(_uri(path), database, number, floor(self._reader, number))
+        return Records(owner, None)
 
     def _look(self, path: Path, opening: ExitStack) -> None:
         files = self.files
@@ -80,9 +85,7 @@ class OfflineStore(SqliteStore):
             what = "empty" if path.exists() else "missing"
             files.faults.append(f"{path} is {what}; {files.missing} commits are lost with it")
             return
-        # Without a log no other file is needed, and with this none is made.
-        how = "mode=ro" if path.with_name(f"{FILE}-wal").exists() else "mode=ro&immutable=1"
-        reading = closing(sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True))
+        reading = closing(sqlite3.connect(_uri(path), uri=True))
         db = self._reader = opening.enter_context(reading)
         db.isolation_level = None
         found = [row[0] for row in db.execute(f"PRAGMA integrity_check({FAULTS_SHOWN})")]
@@ -108,3 +111,9 @@ class OfflineStore(SqliteStore):
     def accept_loss(self) -> None:
         """Gives up missing commits: the count restarts at the number that the database holds."""
         accept(self._directory, self._reader if self.files.schema else None)
+
+
+def _uri(path: Path) -> str:
+    """Without a log no other file is needed, and with this none is made."""
+    how = "mode=ro" if path.with_name(f"{FILE}-wal").exists() else "mode=ro&immutable=1"
+    return f"{path.resolve().as_uri()}?{how}"

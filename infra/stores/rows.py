@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
-
-from .expiry import expire
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from ...actions import Document, Write
+    from ...actions import Document, Expiry, Write
 
 CHUNKS = (
     64,
@@ -26,15 +24,35 @@ CHUNKS = (
 PREFIX_END = "\U0010ffff"  # the last code point, which is not a character
 
 
-def document_bytes(writes: Sequence[Write]) -> int:
-    return sum(len(doc.body) for w in writes for doc in w.documents if doc.body is not None)
+class Census(NamedTuple):
+    """What some writes hold.
+
+    Args:
+        rows: number of rows and records, without documents.
+        documents, values: bytes of documents, and of large values.
+        expiries: their requests to delete what is old.
+    """
+
+    rows: int
+    documents: int
+    values: int
+    expiries: list[Expiry]
 
 
-def row_count(writes: Sequence[Write]) -> int:
-    return sum(
-        len(w.executions) + len(w.fibers) + len(w.history) + len(w.activations) + len(w.values)
-        for w in writes
-    )
+def census(writes: Sequence[Write]) -> Census:
+    """Counts what writes hold, in one pass: most hold little, and there may be many."""
+    rows = documents = values = 0
+    expiries = []
+    for w in writes:
+        rows += len(w.executions) + len(w.fibers) + len(w.history) + len(w.activations)
+        if w.documents:
+            documents += sum(len(doc.body) for doc in w.documents if doc.body is not None)
+        if w.values:
+            rows += len(w.values)
+            values += sum(len(body) for _, _, body in w.values)
+        if w.expired is not None:
+            expiries.append(w.expired)
+    return Census(rows, documents, values, expiries)
 
 
 def put_documents(db: sqlite3.Connection, writes: Sequence[Write]) -> list[int]:
@@ -96,26 +114,21 @@ def _put_document(db: sqlite3.Connection, document: Document) -> None:
 
 
 def put_rows(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
-    each = chain.from_iterable
+    """Writes all rows but activations and histories, which are the journal's."""
     for table, rows in (
-        ("executions", [*each(w.executions for w in writes)]),
-        ("fibers", [*each(w.fibers for w in writes)]),
-        ("history", [*each(w.history for w in writes)]),
-        ("activations", [*each(w.activations for w in writes)]),
-        ("large_values", [*each(w.values for w in writes)]),
+        ("executions", [row for w in writes for row in w.executions]),
+        ("fibers", [row for w in writes for row in w.fibers]),
+        ("large_values", [row for w in writes for row in w.values]),
     ):
         if rows:
             _insert(db, table, rows)
-    dropped = [(id, p, p + PREFIX_END) for id, p in each(w.dropped for w in writes)]
+    dropped = [(id, p, p + PREFIX_END) for w in writes for id, p in w.dropped]
     if dropped:
         db.executemany(_DROP_FIBERS, dropped)
-    forgotten = [(id,) for id in each(w.forgotten for w in writes)]
+    forgotten = [(id,) for w in writes for id in w.forgotten]
     if forgotten:
         for sql in _FORGET:
             db.executemany(sql, forgotten)
-    for write in writes:
-        if write.expired is not None:
-            expire(db, *write.expired)
 
 
 def _insert(
@@ -143,5 +156,4 @@ _DROP_FIBERS = "DELETE FROM fibers WHERE execution = ? AND fiber >= ? AND fiber 
 _FORGET = (
     "DELETE FROM executions WHERE id = ?",
     "DELETE FROM fibers WHERE execution = ?",
-    "DELETE FROM history WHERE execution = ?",
 )

@@ -2,8 +2,11 @@
 
 WAL with `synchronous=FULL`: a commit is on the disk when it returns. One connection writes: it inserts
 rows in the event loop, many with one statement, and a thread waits for the disk unless the commit is so
-small that a thread costs more than the wait. Another connection reads, and a third copies the write-ahead
-log into the file, beside the commits. A directory belongs to one server at a time.
+small that a thread costs more than the wait. Another connection reads single rows, and a third copies the
+write-ahead log into the file, beside the commits. A directory belongs to one server at a time.
+
+Each commit appends one row to the journal, which has its activations and its entries of histories
+(`journal.py`). `records.py` finds them there.
 """
 
 from __future__ import annotations
@@ -12,25 +15,33 @@ import asyncio
 import logging
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Self
 
-from ...actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved
+from ...actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Standing
 from .commit_count import CommitCount, check_count, check_not_emptied, counting, failure
 from .errors import StoreError
+from .expiry import expire
+from .journal import Entries, Journal, entries, floor
 from .locking import lock
+from .moving import move
+from .page_check import PageCheck, stopped_in_order
 from .private import OWNERS
+from .records import Records
 from .rewriting import rewrite
-from .rows import PREFIX_END, document_bytes, put_documents, put_rows, row_count
+from .rows import PREFIX_END, census, put_documents, put_rows
 from .under_way import page_under_way, saved_of
+from .views import VIEWS, Owner
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
     from importlib.resources.abc import Traversable
     from pathlib import Path
 
-    from ...actions import Query, Record, Standing, Write
+    from ...actions import Expiry, Query, Record, Write
+    from .expiry import Plan
     from .sealed import Change
 
 log = logging.getLogger(__name__)
@@ -39,9 +50,9 @@ FILE = "xingqiao.db"
 INLINE_ROWS = 8  # a commit of up to so many rows is awaited in the event loop
 INLINE_BYTES = 1 << 20  # of documents that are inserted without the thread
 CHECKPOINT_ROWS = 4_000  # inserted before the write-ahead log is copied into the file
+EMPTIED = 4  # the schema before which the tables of records are moved into the journal
 PAGE = 4096
 CACHE_KIB = 32 << 10  # of pages, at most, in the writer's cache
-SHARED_DIGITS = 12
 
 
 class SqliteStore:
@@ -62,31 +73,47 @@ class SqliteStore:
         self._reader: sqlite3.Connection
         self._copier: sqlite3.Connection
         self._counted: CommitCount
+        self._journal: Journal
+        self._records: Records
+        self._written: tuple[Entries, int, int]  # of the open transaction; see `_insert`
         self._uncopied = 0  # rows inserted since the log was last copied
         self._copied = False  # all rows but those inserted meanwhile
         self._truncating = False  # the log is being copied to free disk space
         self._turn = asyncio.Lock()
-        self._opened: ExitStack
+        self._opened: AsyncExitStack
+        self.page_check: PageCheck | None = None  # after a stop that was not in order
 
     async def __aenter__(self) -> Self:
-        """Opens the file, brings its schema up to date and checks it.
+        """Opens the file and brings its schema up to date.
+
+        Its pages are checked in the background if it was not closed in order.
 
         Raises:
             StoreError: if another server uses the directory, or the file cannot be opened, is damaged,
                 lacks commits, or was written by a newer version.
         """
-        with ExitStack() as opening:
-            await lock(self._directory, opening)
+        async with AsyncExitStack() as opening:
+            files = opening.enter_context(ExitStack())
+            await lock(self._directory, files)
             path = self._directory / FILE
+            sound = stopped_in_order(path)
             try:
-                self._open(path, opening)
-                self._counted = opening.enter_context(
+                self._open(path, files)
+                self._counted = files.enter_context(
                     counting(self._writer, self._directory, self._synchronous)
                 )
+                self._journal = Journal(self._writer)
+                opening.callback(self._thread.shutdown)
+                opening.callback(self._copying.shutdown)
+                self._records = await opening.enter_async_context(self._find_records(path))
+                if not sound:
+                    self.page_check = await opening.enter_async_context(PageCheck(path))
             except sqlite3.OperationalError as error:
                 raise StoreError(f"{path} cannot be opened: {error}") from error
             except sqlite3.DatabaseError as error:
                 raise StoreError(f"{path} is damaged: {error}. Restore it from a copy") from error
+            except OSError as error:
+                raise StoreError(f"{error.filename} cannot be used: {error.strerror}") from error
             self._opened = opening.pop_all()
         return self
 
@@ -98,37 +125,77 @@ class SqliteStore:
         self._writer.execute(f"PRAGMA synchronous={self._synchronous}")
         self._writer.execute("PRAGMA wal_autocheckpoint=0")
         self._writer.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-        found = self._writer.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if found != "ok":
-            raise StoreError(f"{path} is damaged: {found}. Restore it from a copy")
         check_count(self._writer, path)
         _migrate(self._writer, path)
         self._reader = opening.enter_context(_connected(path))
         self._reader.execute("PRAGMA query_only=ON")
         self._copier = opening.enter_context(_connected(path))
 
+    def _find_records(self, path: Path) -> Records:
+        uri, number = f"{path.resolve().as_uri()}?mode=ro", self._counted.number
+        owner = Owner(uri, self._counted.database, number, floor(self._writer, number))
+        return Records(owner, self._directory / VIEWS)
+
     async def __aexit__(self, *exc: object) -> None:
-        self._thread.shutdown()
-        self._copying.shutdown()
-        self._opened.close()
+        await self._opened.aclose()
 
     # --- writing -----------------------------------------------------------------------------
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:
+        counted = census(writes)
+        asked = counted.expiries
+        if asked:
+            await self._filled(self._counted.number)
         async with self._turn:
-            refused = await self._insert_all(writes)
-            rows = row_count(writes)
-            self._count(rows + sum(len(v[2]) for w in writes for v in w.values) // PAGE)
-            if rows <= INLINE_ROWS:
+            if self._records.full:
+                await self._room()
+            plan = await self._planned(asked) if asked else None
+            if plan is None and counted.documents <= INLINE_BYTES:
+                refused = self._insert(writes, None)
+            else:
+                refused = await self._insert_in_thread(writes, plan)
+            self._count(counted.rows + counted.values // PAGE)
+            if counted.rows <= INLINE_ROWS:
                 self._commit()
+                self._committed()
             else:
                 ending = asyncio.get_running_loop().run_in_executor(self._thread, self._commit)
                 try:
                     await asyncio.shield(ending)
                 except asyncio.CancelledError:  # the caller may give up; the commit does not
                     await asyncio.wait([ending])
+                    if ending.exception() is None:
+                        self._committed()
                     raise
+                self._committed()
+        for expired in asked:
+            expired.more = plan is not None and plan.more
         return refused
+
+    def _committed(self) -> None:
+        """Lets reads see the records that were just committed."""
+        written, size, expired = self._written
+        self._records.add(self._counted.number, written, size)
+        if expired:
+            self._records.drop(expired)
+
+    async def _filled(self, number: int) -> None:
+        with self._reading():
+            await self._records.filled(number)
+
+    async def _room(self) -> None:
+        try:
+            await self._records.room()
+        except sqlite3.Error as error:
+            self._free_space()
+            raise failure(error, self._directory) from error
+
+    async def _planned(self, asked: Sequence[Expiry]) -> Plan:
+        """Decides what expires: as much as all ask for together."""
+        with self._reading():
+            return await self._records.expiring(
+                max(expired.before_ms for expired in asked), sum(expired.count for expired in asked)
+            )
 
     def _count(self, rows: int) -> None:
         """Has the log copied when it has grown enough."""
@@ -141,11 +208,11 @@ class SqliteStore:
         _checkpoint(self._copier)
         self._copied = True
 
-    async def _insert_all(self, writes: Sequence[Write]) -> list[int]:
-        """Inserts everything; the thread inserts large documents, such as code, because they take a while."""
-        if document_bytes(writes) <= INLINE_BYTES:
-            return self._insert(writes)
-        putting = asyncio.get_running_loop().run_in_executor(self._thread, self._insert, writes)
+    async def _insert_in_thread(self, writes: Sequence[Write], plan: Plan | None) -> list[int]:
+        """Inserts what takes a while, such as code."""
+        putting = asyncio.get_running_loop().run_in_executor(
+            self._thread, self._insert, writes, plan
+        )
         try:
             return await asyncio.shield(putting)
         except asyncio.CancelledError:
@@ -153,15 +220,25 @@ class SqliteStore:
             self._roll_back()
             raise
 
-    def _insert(self, writes: Sequence[Write]) -> list[int]:
-        """Inserts everything, not yet committed. Returns the indexes of refused writes."""
+    def _insert(self, writes: Sequence[Write], plan: Plan | None) -> list[int]:
+        """Inserts everything, not yet committed. Returns the indexes of refused writes.
+
+        Notes the records, the bytes of their bodies, and the last journal row that expires.
+        """
         db = self._writer
         try:
             db.execute("BEGIN IMMEDIATE")
             refused = put_documents(db, writes)
             kept = [w for i, w in enumerate(writes) if i not in refused] if refused else writes
             put_rows(db, kept)
-            self._counted.next()
+            written, expired = entries(kept), 0
+            if plan is not None and any(write.expired is not None for write in kept):
+                carried, forgotten = expire(db, plan)
+                written.history[:0] = carried
+                written.forgotten.extend(forgotten)
+                expired = plan.upto
+            size = self._journal.append(self._counted.number + 1, written)
+            self._written = written, size, expired
         except sqlite3.Error as error:
             self._roll_back()
             self._free_space()
@@ -207,7 +284,9 @@ class SqliteStore:
         loop = asyncio.get_running_loop()
         try:
             async with self._turn:
-                return await loop.run_in_executor(self._thread, rewrite, self._writer, change)
+                await self._records.filled(self._counted.number)
+                async with self._records.cleared():
+                    return await loop.run_in_executor(self._thread, rewrite, self._writer, change)
         except sqlite3.Error as error:
             self._roll_back()
             raise StoreError(
@@ -229,6 +308,14 @@ class SqliteStore:
         except sqlite3.Error as error:
             raise failure(error, self._directory, "read") from error
 
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """An error within the block says that the store cannot be read."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise failure(error, self._directory, "read") from error
+
     def _rows(self, sql: str, asked: Sequence[Any] | dict[str, Any]) -> list[Any]:
         try:
             return self._reader.execute(sql, asked).fetchall()
@@ -239,7 +326,14 @@ class SqliteStore:
         self, after: str = "", limit: int | None = None, *, of: Sequence[str] | None = None
     ) -> Standing:
         with self._snapshot() as db:
-            return page_under_way(db, after, limit) if of is None else saved_of(db, of)
+            if of is None:
+                return page_under_way(db, after, limit)
+            found = saved_of(db, of)
+        with self._reading():
+            tails = await self._records.tails([saved.execution.id for saved in found])
+        return Standing(
+            [], [], saved=[replace(saved, tail=tails[saved.execution.id]) for saved in found]
+        )
 
     async def load(self, execution: str) -> Saved | None:
         asked = (execution,)
@@ -251,12 +345,8 @@ class SqliteStore:
         return Saved(ExecutionRow(*row), [FiberRow(*fiber) for fiber in fibers])
 
     async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
-        return self._rows(
-            "SELECT first, body FROM history WHERE execution = :execution AND first >= ifnull(("
-            "SELECT max(first) FROM history WHERE execution = :execution AND first <= :first), 0) "
-            "ORDER BY first LIMIT :limit",
-            {"execution": execution, "first": after + 1, "limit": limit},
-        )
+        with self._reading():
+            return await self._records.history(execution, after, limit)
 
     async def values(self, execution: str, keys: Sequence[str]) -> dict[str, bytes]:
         marks = ",".join("?" * len(keys))
@@ -267,19 +357,18 @@ class SqliteStore:
         return dict(rows)
 
     async def find(self, kind: type[Record], query: Query) -> list[Record]:
-        asked: dict[str, Any] = _where(query)
-        rows = self._rows(
-            f"SELECT * FROM {_TABLES[kind]} WHERE {' AND '.join(asked) or 'true'} "
-            f"ORDER BY started_ms DESC, {_THEN[kind]} DESC LIMIT ? OFFSET ?",
-            (*asked.values(), query.limit, query.skip),
-        )
-        return [kind(*row) for row in rows]
+        with self._reading():
+            records = self._records
+            found: list[Any] = await (
+                records.find(query) if kind is ActivationRow else records.executions(query)
+            )
+        return found
 
     async def count(self, kind: type[ExecutionRow | ActivationRow], query: Query) -> int:
-        asked: dict[str, Any] = _where(query)
-        sql = f"SELECT count(*) FROM {_TABLES[kind]} WHERE {' AND '.join(asked) or 'true'}"
-        count: int = self._rows(sql, list(asked.values()))[0][0]
-        return count
+        with self._reading():
+            if kind is ActivationRow:
+                return await self._records.count(query)
+            return await self._records.executions_count(query)
 
     async def documents(
         self, kind: str, prefix: str = "", *, after: str | None = None, limit: int | None = None
@@ -336,33 +425,8 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
             f"knows {len(scripts)}): use that version"
         )
     for number, script in enumerate(scripts[version:], version + 1):
+        if number == EMPTIED:
+            move(db)
         db.executescript(
             f"BEGIN; {script.read_text('utf-8')} PRAGMA user_version={number}; COMMIT;"
         )
-
-
-_TABLES = {ExecutionRow: "executions", ActivationRow: "activations"}
-_THEN = {ExecutionRow: "id", ActivationRow: "rowid"}  # the order of rows that began at once
-
-
-# --- reading -----------------------------------------------------------------------------------
-
-
-def _where(query: Query) -> dict[str, Any]:
-    """Returns conditions with their values.
-
-    The ids of an execution's activations begin like its own id, so that an index finds them.
-    """
-    tests = {
-        "namespace = ?": query.namespace,
-        "id = ?": query.id,
-        "name = ?": query.name,
-        "status = ?": query.status,
-        "kind = ?": query.kind,
-        "started_ms >= ?": query.since_ms,
-        "started_ms <= ?": query.upto_ms,
-    }
-    if query.cause is not None:
-        start = query.cause[:SHARED_DIGITS]
-        tests |= {"cause = ?": query.cause, "id >= ?": start, "id < ?": start + PREFIX_END}
-    return {test: value for test, value in tests.items() if value is not None}

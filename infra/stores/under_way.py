@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from ...actions import TAIL_LISTS, ExecutionRow, FiberRow, Saved, Standing
+from ...actions import ExecutionRow, FiberRow, Saved, Standing
 
 if TYPE_CHECKING:
     import sqlite3
@@ -27,16 +27,6 @@ _EXECUTIONS_OF = "SELECT * FROM executions WHERE id IN (SELECT value FROM json_e
 _FIBERS_OF = (
     "SELECT * FROM fibers WHERE execution IN (SELECT value FROM json_each(?)) ORDER BY 1, 2"
 )
-_TAILS_OF = f"""
-    WITH tails AS (
-        SELECT value AS id, ifnull((
-            SELECT first FROM history WHERE execution = value
-            ORDER BY first DESC LIMIT 1 OFFSET {TAIL_LISTS - 1}
-        ), 0) AS low FROM json_each(?)
-    )
-    SELECT execution, first, body FROM tails JOIN history ON execution = id AND first >= low
-    ORDER BY execution, first
-"""  # noqa: S608  a number of ours
 
 
 def page_under_way(db: sqlite3.Connection, after: str, limit: int | None) -> Standing:
@@ -59,14 +49,11 @@ def page_under_way(db: sqlite3.Connection, after: str, limit: int | None) -> Sta
     )
 
 
-def saved_of(db: sqlite3.Connection, of: Sequence[str]) -> Standing:
-    """Reads these executions, with their fibers and the tails of their histories, by three statements."""
+def saved_of(db: sqlite3.Connection, of: Sequence[str]) -> list[Saved]:
+    """Reads these executions with their fibers, by two statements."""
     asked = (orjson.dumps(list(of)).decode(),)
     fibers: defaultdict[str, list[FiberRow]] = defaultdict(list)
     for row in db.execute(_FIBERS_OF, asked):
         fibers[row[0]].append(FiberRow(*row))
-    tails: defaultdict[str, list[tuple[int, bytes]]] = defaultdict(list)
-    for execution, first, body in db.execute(_TAILS_OF, asked):
-        tails[execution].append((first, body))
     rows = [ExecutionRow(*row) for row in db.execute(_EXECUTIONS_OF, asked)]
-    return Standing([], [], saved=[Saved(row, fibers[row.id], tails[row.id]) for row in rows])
+    return [Saved(row, fibers[row.id]) for row in rows]

@@ -17,6 +17,7 @@ from xingqiao.actions import (
     ActivationRow,
     Document,
     ExecutionRow,
+    Expiry,
     FiberRow,
     Query,
     Saved,
@@ -634,6 +635,28 @@ async def test_a_count_is_of_all_pages(store):
     assert await count(ExecutionRow) == 1
 
 
+async def test_a_record_is_found_as_soon_as_its_commit_returns(store):
+    """By id, in a list, by each filter and in the count; and so is the record that replaces it."""
+    for n in range(12):
+        id = timed(n // 3, f"r{n}")
+        for status in (0, 2):
+            row = activation(
+                id, name=f"n{n % 2}", kind=f"k{n % 3}", started_ms=n, status=status, cause=timed(n // 3)
+            )  # fmt: skip
+            await store.commit(
+                [Write(activations=[row], history=[("e1", 2 * n + status // 2, b"")])]
+            )
+
+            queries = ({}, {"id": id}, {"status": status}, {"name": row.name}, {"kind": row.kind},
+                       {"cause": row.cause}, {"since_ms": n, "upto_ms": n})  # fmt: skip
+            for fields in queries:
+                query = Query(namespace="guest", **fields)
+                assert (await store.find(ActivationRow, query))[0] == row
+                assert await store.count(ActivationRow, query) >= 1
+            assert await store.count(ActivationRow, Query(namespace=None)) == n + 1
+            assert (await store.history("e1", 1 << 40, 1))[0][0] == 2 * n + status // 2
+
+
 # --- at the same time --------------------------------------------------------------------------
 
 
@@ -716,7 +739,7 @@ executions = st.builds(
 fibers = st.builds(FiberRow, ids, fiber_ids, st.none() | times, st.booleans(), bodies)
 activations = st.builds(
     ActivationRow, ids, st.sampled_from(["guest", "other"]), keys, times, st.integers(0, 3),
-    st.none() | ids, bodies,
+    st.none() | ids, bodies, st.sampled_from(["", "python:3", "\U0001f600"]),
 )  # fmt: skip
 some_documents = st.builds(
     Document, kind=st.sampled_from(["action", "program"]), key=keys, body=st.none() | bodies,
@@ -752,6 +775,10 @@ async def everything(store):
     for kind in (ExecutionRow, ActivationRow):
         for query in QUERIES:
             read[kind, query] = (await store.find(kind, query), await store.count(kind, query))
+    for query in RECORD_QUERIES:
+        read[query] = [
+            await store.find(ActivationRow, query), await store.count(ActivationRow, query)
+        ]  # fmt: skip
     for prefix in ("", "a", "a/", "b"):
         read[prefix] = [await documents(store, kind, prefix) for kind in ("action", "program")]
     return read
@@ -763,6 +790,15 @@ QUERIES = [
     Query(namespace="guest", name="a"),
     Query(namespace="guest", id="e1", since_ms=2),
     Query(namespace="guest", upto_ms=3, since_ms=1),
+    Query(namespace=None, skip=1, limit=2),
+]
+RECORD_QUERIES = [
+    Query(namespace="guest", kind="python:3"),
+    Query(namespace="guest", kind="python:3", name="a", skip=1),
+    Query(namespace=None, status=2),
+    Query(namespace="other", status=0, name="a"),
+    Query(namespace=None, name="b", upto_ms=4),
+    Query(namespace="guest", status=1),
 ]
 
 
@@ -798,14 +834,42 @@ def timed(ms, name="x"):
 
 
 async def test_records_that_are_old_enough_are_deleted_the_oldest_first(store):
-    rows = [activation(timed(n), started_ms=n) for n in range(1, 6)]
-    await store.commit([Write(activations=rows)])
+    for n in range(1, 6):
+        await store.commit([Write(activations=[activation(timed(n), started_ms=n)])])
+    first, last = Expiry(4, 2), Expiry(4, 2)
 
-    await store.commit([Write(expired=(4, 2))])
-    assert await found(store) == [timed(n) for n in (5, 4, 3)]
-    for _ in range(2):
-        await store.commit([Write(expired=(4, 2))])
-    assert await found(store) == [timed(5), timed(4)]
+    await store.commit([Write(expired=first)])
+    assert (await found(store), first.more) == ([timed(n) for n in (5, 4, 3)], True)
+    await store.commit([Write(expired=last)])
+    assert (await found(store), last.more) == ([timed(5), timed(4)], False)
+
+
+async def test_a_refused_request_deletes_nothing(store):
+    await store.commit([Write(activations=[activation(timed(1), started_ms=1)])])
+
+    refused = Write(expired=Expiry(4, 2), documents=[document(expected=3)])
+    assert await store.commit([refused]) == [0]
+
+    assert await found(store) == [timed(1)]
+
+
+async def test_what_is_left_of_a_history_stays_in_order_when_older_records_are_deleted(store):
+    id = timed(1, "running")
+    for n in range(1, 7):
+        step = activation(timed(1, f"step{n}"), started_ms=n, cause=id)
+        await store.commit(
+            [Write(executions=[execution(id, started_ms=1)], activations=[step],
+                   history=[(id, n, b"%d" % n), (timed(9, "none"), n, b"")])]
+        )  # fmt: skip
+
+    for before_ms in (2, 5, 6):
+        await store.commit([Write(expired=Expiry(before_ms, 100))])
+        assert await store.history(id, 0, 10) == [(n, b"%d" % n) for n in range(1, 7)]
+    await store.commit([Write(history=[(id, 3, b"again"), (id, 7, b"7")])])
+
+    assert await store.history(id, 2, 2) == [(3, b"again"), (4, b"4")]
+    assert await store.history(id, 6, 2) == [(7, b"7")]
+    assert len(await found(store)) == 1
 
 
 async def test_an_execution_goes_with_its_history_and_values_after_its_activations(store):
@@ -816,22 +880,23 @@ async def test_an_execution_goes_with_its_history_and_values_after_its_activatio
                         execution(running, started_ms=2)],
             history=[(old, 1, b"[1]"), (running, 1, b"[1]")],
             values=[(old, "k", b"1"), (running, "k", b"1")],
-            activations=[activation(step, started_ms=2, cause=old),
-                         activation(old, started_ms=1)],
+            activations=[activation(old, started_ms=1)],
         )
     ])  # fmt: skip
+    await store.commit([Write(activations=[activation(step, started_ms=2, cause=old)])])
 
-    await store.commit([Write(expired=(2, 10))])  # the step is not old enough yet
+    await store.commit([Write(expired=Expiry(2, 10))])  # the step is not old enough yet
     assert await found(store) == [step]
     assert await store.values(old, ["k"]) == {"k": b"1"}
     assert await store.load(old) is not None
 
-    await store.commit([Write(expired=(10, 10))])
+    await store.commit([Write(expired=Expiry(10, 10))])
     assert await found(store) == []
     assert await store.load(old) is None
     assert await store.history(old, 0, 10) == []
     assert await store.values(old, ["k"]) == {}
     assert (await store.load(running)).execution.id == running
+    assert await store.history(running, 0, 10) == [(1, b"[1]")]
     assert await store.values(running, ["k"]) == {"k": b"1"}
 
 
@@ -840,9 +905,9 @@ async def test_the_value_of_an_action_by_itself_goes_with_its_activation(store):
         [Write(activations=[activation(timed(1), started_ms=1)], values=[(timed(1), "k", b"1")])]
     )
 
-    await store.commit([Write(expired=(1, 10))])
+    await store.commit([Write(expired=Expiry(1, 10))])
     assert await store.values(timed(1), ["k"]) == {"k": b"1"}
-    await store.commit([Write(expired=(2, 10))])
+    await store.commit([Write(expired=Expiry(2, 10))])
     assert await store.values(timed(1), ["k"]) == {}
 
 

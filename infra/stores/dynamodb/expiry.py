@@ -25,19 +25,22 @@ from .table import Filter, Span, gather
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ....actions import Expiry
     from .batch import Batch
     from .table import Table
 
 LOOKED_AT_ONCE = 1000
 
 
-async def expire(table: Table, batch: Batch, before_ms: int, count: int) -> None:
-    """Deletes at most `count` records that began, and ended, before an instant."""
+async def expire(table: Table, batch: Batch, asked: Expiry) -> None:
+    """Deletes at most `asked.count` records of each kind, and says if there may be more."""
+    before_ms, count = asked.before_ms, asked.count
     digits = f"{max(before_ms, 0):0{SHARED_DIGITS}x}"
     gone = await _activations(table, batch, before_ms, digits, count)
     for item in gone:
         batch.erase(item)
     ended = await _executions(table, batch, before_ms, digits, count)
+    asked.more = max(len(gone), len(ended)) == count
     await gather(_read(table, batch, Span(execution_key(id)[0])) for id in ended)
     for id in ended:
         batch.forget(id)

@@ -187,7 +187,7 @@ class DynamoStore:
         refused = batch.write(writes)
         for index, write in enumerate(writes):
             if index not in refused and write.expired is not None:
-                await expire(self._table, batch, *write.expired)
+                await expire(self._table, batch, write.expired)
         return refused
 
     async def _put(self, doubt: _InDoubt) -> None:

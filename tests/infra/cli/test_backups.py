@@ -13,6 +13,8 @@ from tests.kit.infra.servers import AUTH, running
 from xingqiao.infra.stores import marker
 from xingqiao.infra.stores.sqlite import FILE
 
+LAST_BUT_3 = "(SELECT max(number) - 3 FROM journal)"
+LOSE_3 = f"UPDATE OR REPLACE journal SET number = {LAST_BUT_3} WHERE number > {LAST_BUT_3}"
 HELLO = "def main(params):\n    return {'text': 'hello'}\n"
 
 
@@ -95,7 +97,7 @@ def test_an_existing_file_is_not_replaced(refused, file, data):
 @pytest.mark.parametrize(
     ("sql", "told"),
     [
-        ("UPDATE documents SET version = version - 3 WHERE kind = 'commits'", "lacks the last 3"),
+        (LOSE_3, "lacks the last 3"),
         ("DELETE FROM fibers", "has no fibers"),
     ],
 )
@@ -207,7 +209,7 @@ def cut(file):
 
 def overwritten(file):
     with file.open("r+b") as opened:
-        opened.seek(4096 * 3 + 8)
+        opened.seek(4096 + 8)
         opened.write(b"\xff" * 2000)
 
 

@@ -12,6 +12,8 @@ from tests.kit.infra.left_behind import leave
 from tests.kit.infra.servers import AUTH, running
 from xingqiao.infra.stores.sqlite import FILE
 
+LAST_BUT_3 = "(SELECT max(number) - 3 FROM journal)"
+LOSE_3 = f"UPDATE OR REPLACE journal SET number = {LAST_BUT_3} WHERE number > {LAST_BUT_3}"
 HELLO = "def main(params):\n    return {'text': 'x' * 5000}\n"
 
 
@@ -60,7 +62,7 @@ def test_nothing_of_it_is_changed(command, data):
         ("DELETE FROM documents WHERE kind = 'program'", "its program"),
         ("DELETE FROM fibers", "has no fibers"),
         ("UPDATE fibers SET body = '{'", "execution "),
-        ("UPDATE history SET body = X'78'", "execution "),
+        ("UPDATE journal SET bodies = X'78' WHERE history IS NOT NULL", "execution "),
         ("DELETE FROM large_values", "it refers to a missing record"),
         ("DELETE FROM executions", "has fibers, but no row"),
         (
@@ -68,7 +70,7 @@ def test_nothing_of_it_is_changed(command, data):
             "actions, packages, triggers",
         ),
         ("UPDATE documents SET body = '[]' WHERE kind = 'entity'", "is not bytes: it is damaged"),
-        ("UPDATE documents SET version = version - 3 WHERE kind = 'commits'", "lacks the last 3"),
+        (LOSE_3, "lacks the last 3"),
         ("PRAGMA user_version = 99", "newer version"),
     ],
 )
@@ -84,7 +86,7 @@ def test_what_is_wrong_is_told(command, data, sql, told):
 
 
 def test_a_loss_can_be_accepted(command, data):
-    altered(data, "UPDATE documents SET version = version - 3 WHERE kind = 'commits'")
+    altered(data, LOSE_3)
 
     ended = command("check", "--data", data, "--accept-loss", "--json")
 
@@ -106,7 +108,7 @@ def test_an_empty_database_can_be_accepted(command, data):
 
 def test_pages_that_are_damaged_are_told(command, data):
     with (data / FILE).open("r+b") as file:
-        file.seek(4096 * 3 + 8)
+        file.seek(4096 + 8)
         file.write(b"\xff" * 2000)
 
     ended = command("check", "--data", data)

@@ -353,8 +353,8 @@ async def test_a_name_whose_execution_is_gone_is_given_again():
 
 
 async def _expire(made, before_ms):
-    from xingqiao.actions import Write
+    from xingqiao.actions import Expiry, Write
 
-    await made.engine.commit(Write(expired=(before_ms, 1000)))
-    await made.engine.commit(Write(expired=(before_ms, 1000)))
+    await made.engine.commit(Write(expired=Expiry(before_ms, 1000)))
+    await made.engine.commit(Write(expired=Expiry(before_ms, 1000)))
     assert not await made.store.find(ActivationRow, Query(namespace="guest", upto_ms=before_ms - 1))

@@ -79,17 +79,22 @@ def shown(data):
 
 def bodies(data):
     with closing(sqlite3.connect(data / "xingqiao.db")) as db:
-        return [
+        rows = [
             body
             for table in (
                 "executions",
                 "fibers",
-                "history",
-                "activations",
                 "large_values",
-                "documents WHERE kind != 'commits'",  # the store's own count, and a random id
+                "documents WHERE kind != 'commits'",  # the store's own: a random id
             )
             for (body,) in db.execute(f"SELECT body FROM {table}")
+        ]
+        journal = db.execute("SELECT bodies, activations, history FROM journal")
+        return rows + [
+            bodies[entry[-2] : entry[-2] + entry[-1]]
+            for bodies, *columns in journal
+            for entries in columns
+            for entry in json.loads(entries or "[]")
         ]
 
 
@@ -218,7 +223,10 @@ def modes(data):
     }  # fmt: skip
 
 
-FILES = {"key", "lock", "xingqiao.commits", "xingqiao.db", "xingqiao.db-shm", "xingqiao.db-wal"}
+FILES = {
+    "key", "lock", "views.db", "views.db-shm", "views.db-wal", "xingqiao.commits", "xingqiao.db",
+    "xingqiao.db-shm", "xingqiao.db-wal",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -248,7 +256,7 @@ async def test_files_that_others_could_read_are_closed_to_them_and_the_log_says_
         file.chmod(0o644)
     async with open_service(settings(tmp_path)):
         assert modes(tmp_path) == dict.fromkeys({*FILES, "operator"}, 0o600)
-    for name in ("key", "lock", "operator", "xingqiao.db"):
+    for name in ("key", "lock", "operator", "views.db", "xingqiao.db"):
         assert (
             f"{tmp_path / name} was open to other users: its mode was 644, and is 600 now"
             in caplog.text

@@ -25,6 +25,7 @@ from xingqiao.actions import (
     ActivationRow,
     Document,
     ExecutionRow,
+    Expiry,
     FiberRow,
     Query,
     Saved,
@@ -90,7 +91,7 @@ async def test_nothing_is_left_of_what_is_deleted():
         await store.commit([write])
         assert len(rows_in()) > 6 * 3
 
-        gone = Write(documents=[document(body=None)], expired=(1000, 10))
+        gone = Write(documents=[document(body=None)], expired=Expiry(1000, 10))
         await store.commit([gone])
 
     assert rows_in() == {}
@@ -113,11 +114,11 @@ async def test_what_is_old_goes_a_piece_at_a_time_until_nothing_is_left():
             [Write(executions=executions, activations=steps, values=values, history=history)]
         )
 
-        await store.commit([Write(expired=(25, 5))])  # their steps are not old enough
+        await store.commit([Write(expired=Expiry(25, 5))])  # their steps are not old enough
         assert await store.count(ExecutionRow, Query(namespace="guest")) == 24
         counts = []
         while not counts or counts[-1] != (0, 0):
-            await store.commit([Write(expired=(31, 5))])
+            await store.commit([Write(expired=Expiry(31, 5))])
             counts.append(
                 tuple([await store.count(kind, Query(namespace="guest"))
                        for kind in (ActivationRow, ExecutionRow)])
@@ -895,6 +896,5 @@ def test_a_region_that_is_none_is_told(monkeypatch):
 def test_a_profile_that_is_not_there_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_PROFILE", "nobody")
-
     with pytest.raises(StoreError, match="nobody"):
         connected(1)

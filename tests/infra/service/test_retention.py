@@ -1,0 +1,52 @@
+"""Old records are deleted in the background, without a pause while there are more of them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.contracts.test_store import activation, timed
+from tests.kit.engine.engines import world
+from xingqiao.actions import ActivationRow, Query, Write
+from xingqiao.infra.service import retention
+from xingqiao.infra.service.retention import DAY_MS, Retention
+
+QUERY = Query(namespace="guest", limit=1000)
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """The pauses that were made; none of them ends."""
+    made = []
+
+    async def sleep(seconds):
+        made.append(seconds)
+        await (asyncio.Event().wait() if seconds else asyncio.wait([asyncio.Future()], timeout=0))
+
+    monkeypatch.setattr(retention.asyncio, "sleep", sleep)
+    return made
+
+
+@pytest.mark.parametrize(("records", "commits"), [(3, 1), (4, 2), (9, 3)])
+async def test_there_is_no_pause_while_there_are_more(pauses, monkeypatch, records, commits):
+    monkeypatch.setattr(retention, "AT_ONCE", 4)
+    async with world() as made:
+        made.clock.ms = 2 * DAY_MS
+        rows = [activation(timed(n), started_ms=n) for n in range(records)]
+        await made.store.commit([Write(activations=[*rows, activation("new", started_ms=DAY_MS)])])
+
+        async with Retention(made.engine, made.clock, 1):
+            async with asyncio.timeout(20):
+                while retention.PERIOD_S not in pauses:
+                    await asyncio.wait([asyncio.Future()], timeout=0.001)
+
+        assert pauses == [*[0] * (commits - 1), retention.PERIOD_S]
+        assert [row.id for row in await made.store.find(ActivationRow, QUERY)] == ["new"]
+
+
+async def test_records_are_kept_forever_after_zero_days(pauses):
+    async with world() as made, Retention(made.engine, made.clock, 0):
+        await asyncio.wait([asyncio.Future()], timeout=0.01)
+
+    assert pauses == []
