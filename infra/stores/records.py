@@ -47,10 +47,14 @@ class Records:
     Args:
         owner: the database with the journal.
         path: of the views; None for views that end with this object.
+        notice: is called before each read, and adds a commit that other reads can see already.
     """
 
-    def __init__(self, owner: Owner, path: Path | None) -> None:
+    def __init__(
+        self, owner: Owner, path: Path | None, notice: Callable[[], None] = lambda: None
+    ) -> None:
         self.tail = Tail(owner.number)
+        self._notice = notice
         self._floor = owner.floor  # the number of the newest journal row that expired
         self._trimmed = 0
         self._views = Views(owner, path)
@@ -232,6 +236,7 @@ class Records:
 
     async def find(self, query: Query) -> list[ActivationRow]:
         """Finds activations, the newest first."""
+        self._notice()
         if query.id is not None and (row := self.tail.activation(query.id)) is not None:
             return [row][query.skip :][: query.limit] if matches(row, query) else []
 
@@ -296,6 +301,7 @@ class Records:
             made = self._made
             try:
                 await self.filled(self.tail.base)
+                self._notice()
                 if near and not self._own:
                     return _snapshot(self._near, ask(self._near))
                 return await self._in_thread(ask(self._reader))

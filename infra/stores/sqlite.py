@@ -24,7 +24,7 @@ from ...actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, S
 from .commit_count import CommitCount, check_count, check_not_emptied, counting, failure
 from .errors import StoreError
 from .expiry import expire
-from .journal import Entries, Journal, entries, floor
+from .journal import Entries, Journal, entries, floor, newest
 from .locking import lock
 from .moving import move
 from .page_check import PageCheck, stopped_in_order
@@ -75,7 +75,8 @@ class SqliteStore:
         self._counted: CommitCount
         self._journal: Journal
         self._records: Records
-        self._written: tuple[Entries, int, int]  # of the open transaction; see `_insert`
+        # The records of the open transaction, until reads see them: see `_insert`.
+        self._written: tuple[int, Entries, int, int] | None = None
         self._uncopied = 0  # rows inserted since the log was last copied
         self._copied = False  # all rows but those inserted meanwhile
         self._truncating = False  # the log is being copied to free disk space
@@ -134,7 +135,7 @@ class SqliteStore:
     def _find_records(self, path: Path) -> Records:
         uri, number = f"{path.resolve().as_uri()}?mode=ro", self._counted.number
         owner = Owner(uri, self._counted.database, number, floor(self._writer, number))
-        return Records(owner, self._directory / VIEWS)
+        return Records(owner, self._directory / VIEWS, self._notice)
 
     async def __aexit__(self, *exc: object) -> None:
         await self._opened.aclose()
@@ -173,11 +174,18 @@ class SqliteStore:
         return refused
 
     def _committed(self) -> None:
-        """Lets reads see the records that were just committed."""
-        written, size, expired = self._written
-        self._records.add(self._counted.number, written, size)
-        if expired:
-            self._records.drop(expired)
+        """Lets reads see the records of the last commit, unless they do."""
+        if self._written is not None:
+            number, written, size, expired = self._written
+            self._written = None
+            self._records.add(number, written, size)
+            if expired:
+                self._records.drop(expired)
+
+    def _notice(self) -> None:
+        """Lets reads see the records of a commit that has not returned, if its rows can be seen already."""
+        if self._written is not None and newest(self._reader) >= self._written[0]:
+            self._committed()
 
     async def _filled(self, number: int) -> None:
         with self._reading():
@@ -237,8 +245,9 @@ class SqliteStore:
                 written.history[:0] = carried
                 written.forgotten.extend(forgotten)
                 expired = plan.upto
-            size = self._journal.append(self._counted.number + 1, written)
-            self._written = written, size, expired
+            number = self._counted.number + 1
+            size = self._journal.append(number, written)
+            self._written = number, written, size, expired
         except sqlite3.Error as error:
             self._roll_back()
             self._free_space()
@@ -272,6 +281,7 @@ class SqliteStore:
         self._truncating = False
 
     def _roll_back(self) -> None:
+        self._written = None
         if self._writer.in_transaction:  # a full disk has ended it
             self._writer.execute("ROLLBACK")
 

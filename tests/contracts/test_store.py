@@ -4,91 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.kit.stores.tables import client, dynamo_store, dynamodb
+from tests.kit.stores.contract import (
+    CAUSE,
+    EXAMPLES,
+    STORES,
+    activation,
+    crowd,
+    document,
+    documents,
+    execution,
+    fiber,
+    found,
+    there,
+    timed,
+)
 from xingqiao.actions import (
     TAIL_LISTS,
     ActivationRow,
     Document,
     ExecutionRow,
-    Expiry,
     FiberRow,
     Query,
     Saved,
     Standing,
     Write,
 )
-from xingqiao.infra.stores import MemoryStore, Seal, SealedStore, SqliteStore, new_key
-
-CAUSE = "0123456789abcdef"  # whose activations' ids begin with the same 12 digits
-MANY = 40  # rows: more than a store commits without leaving the event loop
-SEAL = Seal([new_key()])
-
-
-@asynccontextmanager
-async def sealing(store):
-    async with store as opened:
-        yield SealedStore(opened, SEAL)
-
-
-STORES = {
-    "memory": lambda path: MemoryStore(),
-    "sqlite": SqliteStore,
-    "dynamodb": lambda path: dynamo_store(client()),
-    "sealed memory": lambda path: sealing(MemoryStore()),
-    "sealed sqlite": lambda path: sealing(SqliteStore(path)),
-}
-EXAMPLES = {"sqlite": 60, "dynamodb": 6}
-
-
-@pytest.fixture(params=STORES)
-async def store(request, tmp_path):
-    with there(request.param):
-        async with STORES[request.param](tmp_path / "data") as opened:
-            yield opened
-
-
-def there(name):
-    """What a store needs to be there before it is opened, and after it is closed."""
-    return dynamodb() if name == "dynamodb" else nullcontext()
-
-
-def execution(id="e1", **fields):
-    row = ExecutionRow(id, "guest", "hello", "running", 1000, None, b"{}")
-    return row._replace(**fields)
-
-
-def fiber(id="0", of="e1", **fields):
-    return FiberRow(of, id, None, False, b"{}")._replace(**fields)
-
-
-def activation(id="a1", **fields):
-    row = ActivationRow(id, "guest", "hello", 1000, 0, None, b"{}")
-    return row._replace(**fields)
-
-
-def document(key="k", body=b"{}", *, kind="action", expected=None):
-    return Document(kind=kind, key=key, body=body, expected=expected)
-
-
-def crowd(of="crowd"):
-    """So much that it is committed beside the event loop."""
-    return Write(fibers=[fiber(f"{n:04}", of) for n in range(MANY)])
-
-
-async def documents(store, kind="action", prefix=""):
-    return [found async for found in store.documents(kind, prefix)]
-
-
-async def found(store, kind=ActivationRow, **query):
-    return [row.id for row in await store.find(kind, Query(namespace="guest", **query))]
-
+from xingqiao.infra.stores import MemoryStore
 
 # --- what is committed is read -----------------------------------------------------------------
 
@@ -657,74 +604,6 @@ async def test_a_record_is_found_as_soon_as_its_commit_returns(store):
             assert (await store.history("e1", 1 << 40, 1))[0][0] == 2 * n + status // 2
 
 
-# --- at the same time --------------------------------------------------------------------------
-
-
-async def test_commits_at_the_same_time_are_all_done(store):
-    writes = [[crowd("a")], [Write(fibers=[fiber(of="b")])], [crowd("c")], [Write(documents=[document()])]]  # fmt: skip
-    heads = [Write(executions=[execution(id) for id in "abc"])]
-
-    async with asyncio.TaskGroup() as group:
-        for batch in [heads, *writes]:
-            group.create_task(store.commit(batch))
-
-    sizes = {id: len((await store.load(id)).fibers) for id in "abc"}
-    assert sizes == {"a": MANY, "b": 1, "c": MANY}
-    assert len(await documents(store)) == 1
-
-
-async def test_commits_asked_for_in_order_are_done_in_order(store):
-    async with asyncio.TaskGroup() as group:
-        group.create_task(
-            store.commit([crowd("e1"), Write(executions=[execution(status="first")])])
-        )
-        group.create_task(store.commit([Write(executions=[execution(status="second")])]))
-
-    assert (await store.load("e1")).execution.status == "second"
-
-
-async def test_a_commit_that_nobody_waits_for_any_more_harms_no_other(store):
-    async with asyncio.TaskGroup() as group:
-        given_up = [group.create_task(store.commit([crowd(id)])) for id in "abc"]
-        await asyncio.wait(given_up, timeout=0)
-        for task in given_up:
-            task.cancel()
-
-    await store.commit([Write(executions=[execution(id) for id in "abcd"])])
-
-    assert (await store.load("d")).fibers == []
-    for id in "abc":
-        assert len((await store.load(id)).fibers) in (0, MANY)  # all or nothing
-
-
-async def test_a_reader_never_sees_half_a_commit(store):
-    def write(n):
-        body = b"%d" % n
-        return [
-            Write(executions=[execution(body=body)],
-                  fibers=[fiber(f"{i:04}", body=body) for i in range(MANY)])
-        ]  # fmt: skip
-
-    await store.commit(write(0))
-    seen = set()
-    async with asyncio.TaskGroup() as group:
-        writing = group.create_task(commit_all(store, [write(n) for n in range(1, 20)]))
-        while not writing.done():
-            saved = await store.load("e1")
-            bodies = {saved.execution.body, *(row.body for row in saved.fibers)}
-            assert len(saved.fibers) == MANY
-            seen.add(frozenset(bodies))
-            await asyncio.wait([writing], timeout=0)
-
-    assert all(len(bodies) == 1 for bodies in seen)
-    assert (await store.load("e1")).execution.body == b"19"
-
-
-async def commit_all(store, batches):
-    for batch in batches:
-        await store.commit(batch)
-
-
 # --- every store is the one in memory ----------------------------------------------------------
 
 ids = st.sampled_from(["e1", "e2", "e3"])
@@ -823,100 +702,3 @@ def test_every_store_does_as_the_one_in_memory(name):
             assert await everything(again) == await everything(memory)
 
     check()
-
-
-# --- what is old is deleted --------------------------------------------------------------------
-
-
-def timed(ms, name="x"):
-    """An id that begins with its time, as those of executions do."""
-    return f"{ms:012x}" + name.ljust(20, "0")
-
-
-async def test_records_that_are_old_enough_are_deleted_the_oldest_first(store):
-    for n in range(1, 6):
-        await store.commit([Write(activations=[activation(timed(n), started_ms=n)])])
-    first, last = Expiry(4, 2), Expiry(4, 2)
-
-    await store.commit([Write(expired=first)])
-    assert (await found(store), first.more) == ([timed(n) for n in (5, 4, 3)], True)
-    await store.commit([Write(expired=last)])
-    assert (await found(store), last.more) == ([timed(5), timed(4)], False)
-
-
-async def test_a_refused_request_deletes_nothing(store):
-    await store.commit([Write(activations=[activation(timed(1), started_ms=1)])])
-
-    refused = Write(expired=Expiry(4, 2), documents=[document(expected=3)])
-    assert await store.commit([refused]) == [0]
-
-    assert await found(store) == [timed(1)]
-
-
-async def test_what_is_left_of_a_history_stays_in_order_when_older_records_are_deleted(store):
-    id = timed(1, "running")
-    for n in range(1, 7):
-        step = activation(timed(1, f"step{n}"), started_ms=n, cause=id)
-        await store.commit(
-            [Write(executions=[execution(id, started_ms=1)], activations=[step],
-                   history=[(id, n, b"%d" % n), (timed(9, "none"), n, b"")])]
-        )  # fmt: skip
-
-    for before_ms in (2, 5, 6):
-        await store.commit([Write(expired=Expiry(before_ms, 100))])
-        assert await store.history(id, 0, 10) == [(n, b"%d" % n) for n in range(1, 7)]
-    await store.commit([Write(history=[(id, 3, b"again"), (id, 7, b"7")])])
-
-    assert await store.history(id, 2, 2) == [(3, b"again"), (4, b"4")]
-    assert await store.history(id, 6, 2) == [(7, b"7")]
-    assert len(await found(store)) == 1
-
-
-async def test_an_execution_goes_with_its_history_and_values_after_its_activations(store):
-    old, running, step = timed(1, "old"), timed(2, "running"), timed(1, "step")
-    await store.commit([
-        Write(
-            executions=[execution(old, started_ms=1, ended_ms=3, status="done"),
-                        execution(running, started_ms=2)],
-            history=[(old, 1, b"[1]"), (running, 1, b"[1]")],
-            values=[(old, "k", b"1"), (running, "k", b"1")],
-            activations=[activation(old, started_ms=1)],
-        )
-    ])  # fmt: skip
-    await store.commit([Write(activations=[activation(step, started_ms=2, cause=old)])])
-
-    await store.commit([Write(expired=Expiry(2, 10))])  # the step is not old enough yet
-    assert await found(store) == [step]
-    assert await store.values(old, ["k"]) == {"k": b"1"}
-    assert await store.load(old) is not None
-
-    await store.commit([Write(expired=Expiry(10, 10))])
-    assert await found(store) == []
-    assert await store.load(old) is None
-    assert await store.history(old, 0, 10) == []
-    assert await store.values(old, ["k"]) == {}
-    assert (await store.load(running)).execution.id == running
-    assert await store.history(running, 0, 10) == [(1, b"[1]")]
-    assert await store.values(running, ["k"]) == {"k": b"1"}
-
-
-async def test_the_value_of_an_action_by_itself_goes_with_its_activation(store):
-    await store.commit(
-        [Write(activations=[activation(timed(1), started_ms=1)], values=[(timed(1), "k", b"1")])]
-    )
-
-    await store.commit([Write(expired=Expiry(1, 10))])
-    assert await store.values(timed(1), ["k"]) == {"k": b"1"}
-    await store.commit([Write(expired=Expiry(2, 10))])
-    assert await store.values(timed(1), ["k"]) == {}
-
-
-async def test_activations_are_found_by_kind(store):
-    kinds = {"1": "python:3", "2": "trigger", "3": "python:3"}
-    rows = [activation(id, kind=kind) for id, kind in kinds.items()]
-    await store.commit([Write(activations=rows)])
-
-    assert await found(store, kind=ActivationRow) == ["3", "2", "1"]
-    query = Query(namespace="guest", kind="python:3")
-    assert [row.id for row in await store.find(ActivationRow, query)] == ["3", "1"]
-    assert await store.count(ActivationRow, query) == 2

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.contracts.test_store import activation, execution, timed
+from tests.kit.stores.contract import activation, execution, timed
 from xingqiao.actions import ActivationRow, Expiry, Query, Write
 from xingqiao.infra.stores import FILE, SqliteStore
 from xingqiao.infra.stores.views import VIEWS

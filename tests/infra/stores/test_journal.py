@@ -8,7 +8,7 @@ from importlib import resources
 
 import pytest
 
-from tests.contracts.test_store import activation
+from tests.kit.stores.contract import activation
 from xingqiao.actions import Write
 from xingqiao.infra.stores.journal import Journal, bodies, entries, floor, newest, parsed
 

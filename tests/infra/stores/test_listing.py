@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from tests.contracts.test_store import activation, execution
+from tests.kit.stores.contract import activation, execution
 from xingqiao.actions import ActivationRow, ExecutionRow, Query, Write
 from xingqiao.infra.stores import SqliteStore
 from xingqiao.infra.stores.listing import activations, count, history

@@ -9,7 +9,7 @@ from importlib import resources
 
 import pytest
 
-from tests.contracts.test_store import activation
+from tests.kit.stores.contract import activation
 from xingqiao.actions import ActivationRow, Query, Write
 from xingqiao.infra.stores import FILE, SqliteStore, marker, moving
 

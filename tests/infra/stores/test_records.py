@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.contracts.test_store import activation, everything, writes
+from tests.contracts.test_store import everything, writes
+from tests.kit.stores.contract import activation
 from xingqiao.actions import ActivationRow, Query, Write
 from xingqiao.infra.stores import FILE, MemoryStore, SqliteStore, StoreError, records, views
 from xingqiao.infra.stores.views import VIEWS, Views

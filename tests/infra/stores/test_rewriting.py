@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contracts.test_store import there
+from tests.kit.stores.contract import there
 from tests.kit.stores.tables import client, dynamo_store
 from xingqiao.actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Write
 from xingqiao.infra.stores import Seal, SealedStore, SqliteStore, new_key

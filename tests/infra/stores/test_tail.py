@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.contracts.test_store import activation
+from tests.kit.stores.contract import activation
 from xingqiao.infra.stores.journal import Entries
 from xingqiao.infra.stores.tail import Lists, Tail
 

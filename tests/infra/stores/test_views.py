@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.contracts.test_store import activation
+from tests.kit.stores.contract import activation
 from xingqiao.actions import ActivationRow, Query, Write
 from xingqiao.infra.stores import FILE, SqliteStore, views
 from xingqiao.infra.stores.views import FORMAT, VIEWS, Views
