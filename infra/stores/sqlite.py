@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from importlib import resources
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
 from ...actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Standing
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FILE = "xingqiao.db"
-INLINE_ROWS = 8  # a commit of up to so many rows is awaited in the event loop
+INLINE_ROWS = 8  # a commit of up to so many rows may be awaited in the event loop
+INLINE_US = 500.0  # if commits took less, lately: handing one to the thread takes a third of that
+RECENT = 8  # commits whose times count
 INLINE_BYTES = 1 << 20  # of documents that are inserted without the thread
 CHECKPOINT_ROWS = 4_000  # inserted before the write-ahead log is copied into the file
 EMPTIED = 4  # the schema before which the tables of records are moved into the journal
@@ -62,9 +65,12 @@ class SqliteStore:
         directory: created if it is missing.
         synchronous: SQLite's: `FULL`, or `NORMAL` for speed at the price of the last commits when
             the machine (not the process) dies.
+        inline_us: a small commit is awaited in the event loop if commits took less than this, lately.
     """
 
-    def __init__(self, directory: Path, *, synchronous: str = "FULL") -> None:
+    def __init__(
+        self, directory: Path, *, synchronous: str = "FULL", inline_us: float = INLINE_US
+    ) -> None:
         self._directory = directory
         self._synchronous = synchronous
         self._thread = ThreadPoolExecutor(1, "store")
@@ -77,6 +83,7 @@ class SqliteStore:
         self._records: Records
         # The records of the open transaction, until reads see them: see `_insert`.
         self._written: tuple[int, Entries, int, int] | None = None
+        self._inline_us, self._usual_us = inline_us, 0.0  # what a commit takes, lately
         self._uncopied = 0  # rows inserted since the log was last copied
         self._copied = False  # all rows but those inserted meanwhile
         self._truncating = False  # the log is being copied to free disk space
@@ -156,7 +163,7 @@ class SqliteStore:
             else:
                 refused = await self._insert_in_thread(writes, plan)
             self._count(counted.rows + counted.values // PAGE)
-            if counted.rows <= INLINE_ROWS:
+            if counted.rows <= INLINE_ROWS and self._usual_us < self._inline_us:
                 self._commit()
                 self._committed()
             else:
@@ -258,6 +265,7 @@ class SqliteStore:
         return refused
 
     def _commit(self) -> None:
+        began_s = perf_counter()
         try:
             self._writer.execute("COMMIT")
         except sqlite3.Error as error:
@@ -265,6 +273,7 @@ class SqliteStore:
             self._free_space()
             raise failure(error, self._directory) from error
         self._counted.durable()
+        self._usual_us += ((perf_counter() - began_s) * 1e6 - self._usual_us) / RECENT
         if self._copied:  # the few rows inserted since are copied now: then the log starts over
             self._copied = False
             _checkpoint(self._writer)

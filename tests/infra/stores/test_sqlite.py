@@ -33,6 +33,23 @@ def activation(id):
     return ActivationRow(id, "guest", "hello", 1000, 0, None, b"{}")
 
 
+@pytest.mark.parametrize(("inline_us", "waits"), [(float("inf"), False), (0, True)])
+async def test_the_event_loop_waits_for_a_small_commit_only_if_commits_are_quick(
+    tmp_path, inline_us, waits
+):
+    async with SqliteStore(tmp_path / "data", inline_us=inline_us) as store:
+        committing = store.commit([Write(executions=[execution()])])
+        try:
+            committing.send(None)
+        except StopIteration:
+            waited = False
+        else:
+            waited = True
+            committing.close()
+
+    assert waited is waits
+
+
 def peek(path, sql):
     """Asks the file itself, with the server away."""
     db = sqlite3.connect(path / FILE)
