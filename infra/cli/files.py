@@ -7,7 +7,7 @@ import importlib.util
 import json
 import sys
 import zipfile
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,7 +20,7 @@ from .projects import packed, project_at
 from .requirements import OFFERED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from pathlib import Path
     from types import ModuleType
 
@@ -259,6 +259,16 @@ def _collect(composition: Composition, contents: Contents) -> None:
             contents.actions[name.removeprefix("/_/")] = definition
 
 
+@contextmanager
+def _no_bytecode() -> Iterator[None]:
+    """Writes no bytecode of modules: it would be taken for a file that is edited within the same second."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
+
+
 def _load_module(path: Path) -> ModuleType:
     # A file may be called as a module that is loaded, ours included: that module keeps its name.
     name = f"{path.stem} of {path.parent}" if path.stem in sys.modules else path.stem
@@ -269,7 +279,8 @@ def _load_module(path: Path) -> ModuleType:
     sys.path.append(str(path.parent.resolve()))
     sys.modules[name] = module
     try:
-        with redirect_stdout(sys.stderr):  # standard output is the command's, perhaps a document
+        # Standard output is the command's, perhaps a document.
+        with redirect_stdout(sys.stderr), _no_bytecode():
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise FileError(located(path, error)) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import io
 
 import pytest
@@ -134,7 +136,10 @@ def test_one_file_that_cannot_be_deployed_keeps_all_from_it(xingqiao, refused, t
     assert xingqiao("action", "get", "half_a").code == 5
 
 
-def test_an_action_that_left_its_file_is_shown_and_removed_on_demand(xingqiao, tmp_path):
+def test_an_action_that_left_its_file_is_shown_and_removed_on_demand(
+    xingqiao, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     text = "from xingqiao import composer\n\n@composer.action\ndef {}(p): return p\n"
     file = tmp_path / "left.py"
     file.write_text(text.format("left_old"))
@@ -150,6 +155,7 @@ def test_an_action_that_left_its_file_is_shown_and_removed_on_demand(xingqiao, t
         f"- left_old 0.0.1 (python:3): no longer in {origin}: remove it with --prune\n"
     )
     assert gone.out == "= left_new 0.0.1 (python:3)\n- left_old 0.0.1 (python:3)\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["left.py"]  # no bytecode of it
 
 
 def test_a_name_that_belongs_to_something_else_is_taken_only_on_demand(xingqiao, refused, tmp_path):
