@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 import io
+import sys
 
 import pytest
 
