@@ -166,7 +166,7 @@ class Records:
         self.tail.drop(self._number)
         self._tell()
         self._move()
-        behind = self._number < min(self.tail.number, self.tail.base + 1)
+        behind = self._number < self.tail.base  # the tail lacks what the views lack
         if behind or self.tail.size >= FILLED_AT_ONCE or self._waiting:
             self._fill()
         elif self._number < self.tail.number or self._trimmed < self._floor:

@@ -9,6 +9,7 @@ import tempfile
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
+import anyio.lowlevel
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -163,6 +164,27 @@ async def test_many_records_are_filled_in_at_once_without_a_rest(tmp_path, monke
 
         while store._records.tail.base < store._counted.number:
             await store._records._filling
+
+
+async def test_a_few_records_rest_before_they_are_filled_in_together(tmp_path, monkeypatch):
+    filled = []
+    fill = Views.fill
+
+    def counted(self, after, goal):
+        filled.append(goal)
+        return fill(self, after, goal)
+
+    monkeypatch.setattr(Views, "fill", counted)
+    monkeypatch.setattr(records, "REST_S", 0.01)
+    loop = asyncio.get_running_loop()
+    async with SqliteStore(tmp_path / "data") as store:
+        began_s = loop.time()
+        for write in steps(500):
+            await store.commit([write])
+            await anyio.lowlevel.checkpoint()
+        rests = (loop.time() - began_s) / records.REST_S
+
+    assert len(filled) <= rests + 2  # one under way when they began, and one when they ended
 
 
 async def test_a_long_filling_is_told(tmp_path, monkeypatch, caplog):
