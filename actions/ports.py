@@ -90,12 +90,13 @@ class Expiry:
     A store deletes whole commits, the oldest first, until they have `count` records, and only those whose
     activations all began before the instant; then executions that ended before it and have no activations
     left, with their histories and large values. The store sets `more` if it may have left some for the next
-    request.
+    request. `now_ms` is the time of the request: what a store must write again counts as written then.
     """
 
     before_ms: int
     count: int
     more: bool = False
+    now_ms: int = 0
 
 
 @dataclass(slots=True)

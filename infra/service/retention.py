@@ -39,8 +39,9 @@ class Retention:
     async def _expire(self) -> None:
         last = key = ""
         while True:
-            before_ms = self._clock.now_ms() - self._kept_ms
-            asked = Expiry(before_ms, AT_ONCE)
+            now_ms = self._clock.now_ms()
+            before_ms = now_ms - self._kept_ms
+            asked = Expiry(before_ms, AT_ONCE, now_ms=now_ms)
             await self._engine.commit(Write(expired=asked))
             last = await self._engine.executions.forget_names(last, NAMES, before_ms)
             key = await self._engine.calls.keys.forget(key, NAMES, before_ms)

@@ -153,7 +153,7 @@ def counting(db: sqlite3.Connection, directory: Path, synchronous: str) -> Itera
     """Counts the commits of a database, whose count was checked, within the block."""
     number, database = counted(db)
     if not database:
-        number, database = 1, secrets.token_bytes(marker.ID_BYTES)
+        number, database = max(1, newest(db)), secrets.token_bytes(marker.ID_BYTES)
         db.execute("INSERT INTO documents VALUES (?, '', ?, ?)", (KIND, number, database))
     elif (found := marker.read(directory)) is None or found.database != database:
         log.warning(

@@ -50,11 +50,10 @@ class Journal:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        newest = db.execute("SELECT last_ms FROM journal ORDER BY number DESC LIMIT 1").fetchone()
-        self._last_ms: int = newest[0] if newest else 0
+        self._last_ms: int = db.execute(_LATELY, (LATELY,)).fetchone()[0] or 0
 
-    def append(self, number: int, written: Entries) -> int:
-        """Appends the row of a commit. Returns the bytes of its bodies.
+    def append(self, number: int, written: Entries, age_ms: int = 0) -> int:
+        """Appends the row of a commit, which is at least as young as `age_ms`. Returns the bytes of its bodies.
 
         Raises:
             TypeError: a record's text is not Unicode.
@@ -79,11 +78,15 @@ class Journal:
         self._last_ms = max(self._last_ms, last_ms)
         row = (activations, text(heads), text(written.forgotten), b"".join(bodies) or None)
         if any(row) or not self._db.execute(_RENUMBER, (number, number - 1)).rowcount:
-            age = last_ms if activations else self._last_ms
+            age = max(age_ms, last_ms if activations else self._last_ms)
             self._db.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?)", (number, age, *row))
         return offset
 
 
+LATELY = 1000  # rows that tell the time of the newest: one by itself may have a long step only
+_LATELY = """
+    SELECT max(last_ms) FROM (SELECT last_ms FROM journal ORDER BY number DESC LIMIT ?)
+"""
 _RENUMBER = """
     UPDATE journal SET number = ? WHERE number = ?
     AND activations IS NULL AND history IS NULL AND forgotten IS NULL

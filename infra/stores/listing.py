@@ -43,6 +43,13 @@ class JournalError(Exception):
         self.cause = cause
 
 
+class MovedError(sqlite3.OperationalError):
+    """A list of a history was written again elsewhere in the journal after its place was looked up."""
+
+    def __init__(self) -> None:
+        super().__init__("a list of a history is missing in the journal")
+
+
 class _Lane(NamedTuple):
     """A part of the places in order of time.
 
@@ -190,6 +197,18 @@ def _bodies(db: sqlite3.Connection, places: Sequence[Place]) -> dict[Place, byte
         raise JournalError(error) from error
 
 
+def _lists(db: sqlite3.Connection, places: Sequence[Place]) -> dict[Place, bytes]:
+    """Reads lists of histories.
+
+    Raises:
+        MovedError: one is not there: old rows are being deleted, and it was carried into a new one.
+    """
+    found = _bodies(db, places)
+    if any(place not in found for place in places):
+        raise MovedError
+    return found
+
+
 def _place(row: Sequence[Any]) -> Place:
     return row[0] >> RANK_BITS, row[8], row[9]
 
@@ -215,9 +234,11 @@ def history(
     firsts = sorted({*places, *newer.bodies})
     start = max((first for first in firsts if first <= after + 1), default=0)
     chosen = [first for first in firsts if first >= start][:limit]
-    found = _bodies(db, [places[n] for n in chosen if n not in newer.bodies])
-    read = {first: found.get(place) for first, place in places.items()} | newer.bodies
-    return [(first, body) for first in chosen if (body := read[first]) is not None]
+    found = _lists(db, [places[n] for n in chosen if n not in newer.bodies])
+    return [
+        (first, newer.bodies[first] if first in newer.bodies else found[places[first]])
+        for first in chosen
+    ]
 
 
 def tails(
@@ -232,10 +253,9 @@ def tails(
     for execution, first, *place in db.execute(_TAILS, asked):
         if not newer[execution].forgotten and first not in newer[execution].bodies:
             places[execution][first] = tuple(place)
-    found = _bodies(db, [place for each in places.values() for place in each.values()])
+    found = _lists(db, [place for each in places.values() for place in each.values()])
     lists = {
-        execution: {first: found[place] for first, place in each.items() if place in found}
-        | newer[execution].bodies
+        execution: {first: found[place] for first, place in each.items()} | newer[execution].bodies
         for execution, each in places.items()
     }
     return {execution: sorted(each.items())[-TAIL_LISTS:] for execution, each in lists.items()}

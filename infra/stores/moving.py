@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...actions import ActivationRow
 from .commit_count import counted
-from .journal import Entries, Journal
+from .journal import Entries, Journal, newest
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,7 +33,7 @@ def move(db: sqlite3.Connection) -> None:
     log.info("the store is brought up to date: %d records are moved into its journal", total)
     before = db.execute("PRAGMA wal_autocheckpoint").fetchone()[0]
     db.execute(f"PRAGMA wal_autocheckpoint={COPIED_PAGES}")
-    journal, (number, _), moved = Journal(db), counted(db), 0
+    journal, number, moved = Journal(db), max(counted(db)[0], newest(db)), 0
     for table in _TABLES:
         while rows := _chosen(
             db.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid LIMIT {AT_ONCE}")

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from . import expiry, listing
-from .listing import JournalError
+from .listing import JournalError, MovedError
 from .matching import matches
 from .tail import Tail
 from .views import Owner, Views
@@ -37,6 +37,7 @@ REST_S = 0.1  # after which fewer are
 NEAR_LISTS = 200  # of a history: as many are read in the event loop
 TAIL_RECORDS = 12_000  # a commit waits while the tail has more
 TAIL_BYTES = 64 << 20
+TRIES = 8  # of a read whose records are being written again elsewhere in the journal
 RETRY_S = 0.5  # after an error, such as a full disk
 TOLD_EVERY = 50_000  # commits: the progress of a long filling
 
@@ -69,7 +70,7 @@ class Records:
         self._filling: asyncio.Future[int] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: list[asyncio.Future[None]] = []  # for the next filling
-        self._failing = self._sound = self._held = False
+        self._failing = self._sound = self._held = self._closed = False
         self._making, self._made = asyncio.Lock(), 0
         self._healing: asyncio.Task[bool] | None = None
 
@@ -96,9 +97,11 @@ class Records:
 
     async def __aexit__(self, *exc: object) -> None:
         """Closes the views, which may lack the newest records: the next start fills them in."""
+        self._closed = True
         if self._healing is not None:
             await asyncio.wait([self._healing])
         self._held = True
+        self._move()
         if self._filling is not None:
             await asyncio.wait([self._filling])
         if self._timer is not None:
@@ -167,7 +170,7 @@ class Records:
         self._tell()
         self._move()
         behind = self._number < self.tail.base  # the tail lacks what the views lack
-        if behind or self.tail.size >= FILLED_AT_ONCE or self._waiting:
+        if behind or self.tail.size >= FILLED_AT_ONCE:
             self._fill()
         elif self._number < self.tail.number or self._trimmed < self._floor:
             self._timer = asyncio.get_running_loop().call_later(REST_S, self._fill)
@@ -183,7 +186,7 @@ class Records:
                 future.set_exception(error)
         loop = asyncio.get_running_loop()
         passing = isinstance(error, sqlite3.OperationalError)  # such as a full disk
-        if isinstance(error, sqlite3.DatabaseError) and not passing:
+        if isinstance(error, sqlite3.DatabaseError) and not (passing or self._closed):
             self._healing = loop.create_task(self._remade(self._made))
         self._timer = loop.call_later(RETRY_S, self._retry)
 
@@ -212,7 +215,9 @@ class Records:
         Raises:
             sqlite3.Error: they cannot be written.
         """
-        while self._number < number:
+        while self._number < min(number, self.tail.number):
+            if self._closed:
+                raise sqlite3.ProgrammingError("the store is closed")
             moved = asyncio.get_running_loop().create_future()
             self._waiting.append(moved)
             self._fill()
@@ -248,7 +253,7 @@ class Records:
 
     async def executions(self, query: Query) -> list[ExecutionRow]:
         """Finds executions, the newest first."""
-        return await self._in_thread(partial(listing.executions, self._reader, query))
+        return await self._read(lambda db: partial(listing.executions, db, query))
 
     async def count(self, query: Query) -> int:
         """Counts activations."""
@@ -276,7 +281,7 @@ class Records:
 
     async def executions_count(self, query: Query) -> int:
         """Counts executions."""
-        return await self._in_thread(partial(listing.executions_count, self._reader, query))
+        return await self._read(lambda db: partial(listing.executions_count, db, query))
 
     async def expiring(self, before_ms: int, count: int) -> Plan:
         """Decides what a commit can delete; nothing may be committed meanwhile."""
@@ -297,16 +302,22 @@ class Records:
         Raises:
             sqlite3.Error: the store or its views cannot be read.
         """
+        tries = 0
         while True:
-            made = self._made
+            made, tries = self._made, tries + 1
             try:
                 await self.filled(self.tail.base)
                 self._notice()
                 if near and not self._own:
                     return _snapshot(self._near, ask(self._near))
                 return await self._in_thread(ask(self._reader))
+            except MovedError:
+                if tries == TRIES:
+                    raise
             except JournalError as error:
                 raise error.cause from error
+            except sqlite3.OperationalError:  # such as a full disk: the views may be sound
+                raise
             except sqlite3.DatabaseError:
                 if not await self._remade(made):
                     raise

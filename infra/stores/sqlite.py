@@ -153,7 +153,7 @@ class SqliteStore:
         counted = census(writes)
         asked = counted.expiries
         if asked:
-            await self._filled(self._counted.number)
+            await self._filled(self._records.tail.number)
         async with self._turn:
             if self._records.full:
                 await self._room()
@@ -191,7 +191,8 @@ class SqliteStore:
 
     def _notice(self) -> None:
         """Lets reads see the records of a commit that has not returned, if its rows can be seen already."""
-        if self._written is not None and newest(self._reader) >= self._written[0]:
+        written = self._written  # the thread drops it if the commit fails
+        if written is not None and newest(self._reader) >= written[0]:
             self._committed()
 
     async def _filled(self, number: int) -> None:
@@ -246,14 +247,16 @@ class SqliteStore:
             refused = put_documents(db, writes)
             kept = [w for i, w in enumerate(writes) if i not in refused] if refused else writes
             put_rows(db, kept)
-            written, expired = entries(kept), 0
+            written, expired, age_ms = entries(kept), 0, 0
             if plan is not None and any(write.expired is not None for write in kept):
                 carried, forgotten = expire(db, plan)
                 written.history[:0] = carried
                 written.forgotten.extend(forgotten)
                 expired = plan.upto
+                if carried:
+                    age_ms = max(w.expired.now_ms for w in kept if w.expired is not None)
             number = self._counted.number + 1
-            size = self._journal.append(number, written)
+            size = self._journal.append(number, written, age_ms)
             self._written = number, written, size, expired
         except sqlite3.Error as error:
             self._roll_back()

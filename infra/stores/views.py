@@ -197,6 +197,7 @@ class Views:
             self._fill(numbers)
         except sqlite3.IntegrityError:
             with self.db:
+                self.db.execute("BEGIN")
                 for sql in _LABELS:
                     self.db.execute(sql, numbers)
             self._fill(numbers)
@@ -233,9 +234,10 @@ class Views:
         try:
             with closing(self.reader()) as db:
                 found: str = db.execute("PRAGMA main.quick_check(1)").fetchone()[0]
+                made = db.execute("SELECT number FROM state").fetchone()
         except sqlite3.DatabaseError:
             return True
-        return found != "ok"
+        return found != "ok" or made is None
 
     def settle(self) -> None:
         """Closes the file, complete on the disk: it is good after a stop of the machine, too."""
