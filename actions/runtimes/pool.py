@@ -377,6 +377,14 @@ class WorkerPool:
         if waiting is not None and not waiting:
             del self._waiting[worker.key]
 
+    def _feed_all(self, key: Key) -> None:
+        """Gives the workers of some code what waits for it. One that starts is fed when it has started."""
+        for worker in list(self._workers.get(key, ())):
+            if worker.loaded and worker.load:
+                self._feed(worker, self._starved())
+        for worker in self._idle.pop(key, ()):
+            self.freed(worker)
+
     def loaded(self, worker: Worker) -> None:
         """Gives a worker the assignments that were to share it; or starts more workers, if they cannot."""
         assert worker.key is not None  # noqa: S101  as above
@@ -394,9 +402,9 @@ class WorkerPool:
                 self.finished(assignment, _STOPPING, None)
             return
         key, loop = assignments[0].key, asyncio.get_running_loop()
-        waiting = self._waiting.setdefault(key, deque())
+        waiting, queued_s = self._waiting.setdefault(key, deque()), loop.time() - PATIENCE_S
         for assignment in reversed(assignments):
-            assignment.worker, assignment.queued_s = None, loop.time() - PATIENCE_S
+            assignment.worker, assignment.queued_s = None, queued_s
             waiting.appendleft(assignment)
             loop.call_soon(self._grow, assignment)
         for worker in self._idle.pop(key, ()):
@@ -426,8 +434,7 @@ class WorkerPool:
         if starved is not None:
             self._start(starved)
             for key in [key for key in self._waiting if key.concurrency > 1 and key != starved]:
-                for each in list(self._workers.get(key, ())):  # they may have had to wait for that
-                    self._feed(each, self._starved())
+                self._feed_all(key)  # its workers may have had to wait for that
 
     def _starved(self) -> Key | None:
         """The code that waits for a worker without having one; of several, the one that has waited longest.

@@ -118,7 +118,8 @@ class Together:
         self.call.set(call)
         self.stray.left = self.stray.limit
         sys.stdout, sys.stderr = self.streams
-        self.channel.begin(request["id"])
+        if not self.channel.begin(request["id"]):  # taken back: another worker runs it
+            await self.loop.create_future()
         try:
             result = self.runner.answer(request, await self.runner.begin(request))
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  the boundary to user code

@@ -446,10 +446,10 @@ async function run (request) {
 }
 
 async function runBeside (request) {
+  if (!begin(request.id)) return
   const call = new Call(request.id)
   running.set(call.id, call)
   stray.left = logsBytes
-  begin(request.id)
   const line = await calls.run(call, () => answer(functions, request, limit))
   flush(call)
   flush(stray)

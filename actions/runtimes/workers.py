@@ -212,6 +212,9 @@ class Worker:
             unbegun = self._process.take_back() if self.loaded else set()
             if number not in unbegun:
                 self._stop(assignment, failure, unbegun)
+                if number in self._under_way:  # the answer of the one before it is on the way
+                    loop = asyncio.get_running_loop()
+                    loop.call_later(PATIENCE_S, self.cancel, assignment, failure)
                 return
             self._give_back(unbegun, assignment)
         self._owner.finished(assignment, assignment.failed(failure), None)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ParamSpec
 
 from ....actions import INTERNAL_ERROR, Completion, Invocation, PromptInvoker
-from ....composer import Failure
+from ....composer import CANCELLED, Failure
 from ....transactions import Answer, Damage, DeletePrepared, Perform, Prepared, Save
 from .documents import document_of
 from .mailbox import Delivery
@@ -156,7 +156,9 @@ class Deliveries:
     def _perform(self, box: Mailbox, effect: Perform) -> Completion | None:
         """Has an operation performed. Returns its completion if it has ended by then."""
         delivery = box.deliveries.get(effect.request)
-        assert delivery is not None  # noqa: S101  a withdrawn request performs nothing
+        if delivery is None:  # it was withdrawn by what an answer before it has led to
+            now_ms = self._clock.now_ms()
+            return Completion(Failure(CANCELLED, "cancelled"), now_ms, now_ms)
         whole = delivery.invocation
         invocation = Invocation(
             whole.activation,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+import threading
 from contextlib import closing
 
+import anyio.lowlevel
 import pytest
 
 from tests.kit.stores.contract import activation, execution, timed
@@ -125,3 +128,71 @@ async def test_an_execution_whose_steps_are_not_in_the_views_yet_is_kept(tmp_pat
 
         assert await store.load(id) is not None
         assert await ids(store) == [timed(1)]
+
+
+async def test_what_is_carried_is_as_old_as_its_carrying(tmp_path):
+    """Else it is carried again by each request."""
+    id = timed(1, "running")
+    async with SqliteStore(tmp_path) as store:
+        await store.commit([Write(
+            executions=[execution(id, started_ms=1)], history=[(id, 1, b"1")],
+            activations=[activation(timed(1), started_ms=1)],
+        )])  # fmt: skip
+
+        await store.commit([Write(expired=Expiry(9, 10, now_ms=100))])
+        before = rows(tmp_path)
+        again = Expiry(20, 1, now_ms=111)
+        await store.commit([Write(expired=again)])
+
+        assert not again.more
+        assert set(before) <= {*rows(tmp_path)}
+        assert await store.history(id, 0, 10) == [(1, b"1")]
+
+
+async def test_expiry_beside_a_commit_that_has_not_returned_ends(tmp_path, monkeypatch):
+    """Such a commit is counted already, and its records cannot be in the views yet."""
+    counted, go = threading.Event(), threading.Event()
+    async with SqliteStore(tmp_path, inline_us=0) as store:
+        durable = store._counted.durable
+
+        def slow():
+            durable()
+            counted.set()
+            assert go.wait(60)
+
+        monkeypatch.setattr(store._counted, "durable", slow)
+        step = Write(activations=[activation(timed(1), started_ms=1)])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(store.commit([step]))
+            await asyncio.get_running_loop().run_in_executor(None, counted.wait)
+            group.create_task(store.commit([Write(expired=Expiry(5, 1))]))
+            for _ in range(10):
+                await anyio.lowlevel.checkpoint()
+            go.set()
+
+        await store.commit([Write(expired=Expiry(5, 1))])
+        assert await ids(store) == []
+
+
+async def test_a_list_that_is_carried_while_it_is_read_is_read_from_its_new_place(
+    tmp_path, monkeypatch
+):
+    id = timed(1, "running")
+    async with SqliteStore(tmp_path) as store:
+        await store.commit([Write(
+            executions=[execution(id, started_ms=1)], history=[(id, 1, b"1")],
+            activations=[activation(timed(1), started_ms=1)],
+        )])  # fmt: skip
+        await store._records.filled(store._counted.number)
+        in_thread = store._records._in_thread
+
+        async def later(work):
+            """Old rows are deleted between the look at the tail and the read."""
+            monkeypatch.setattr(store._records, "_in_thread", in_thread)
+            await store.commit([Write(expired=Expiry(9, 10, now_ms=100))])
+            return await in_thread(work)
+
+        monkeypatch.setattr(store._records, "_in_thread", later)
+        found = await store.standing(of=[id])
+
+        assert found.saved[0].tail == [(1, b"1")]

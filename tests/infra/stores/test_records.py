@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.contracts.test_store import everything, writes
 from tests.kit.stores.contract import activation
-from xingqiao.actions import ActivationRow, Query, Write
+from xingqiao.actions import ActivationRow, ExecutionRow, Query, Write
 from xingqiao.infra.stores import FILE, MemoryStore, SqliteStore, StoreError, records, views
 from xingqiao.infra.stores.views import VIEWS, Views
 
@@ -321,3 +321,40 @@ async def test_views_that_cannot_be_made_keep_the_store_from_opening(tmp_path):
 
     async with SqliteStore(tmp_path) as store:
         assert await ids(store) == []
+
+
+async def test_labels_are_there_wholly_or_not_at_all(tmp_path, monkeypatch):
+    """A stop between the two statements that write them would put a place into no namespace's list."""
+    insert, update = views._LABELS
+    async with SqliteStore(tmp_path / "data") as store:
+        monkeypatch.setattr(views, "_LABELS", (insert, "UPDATE nothing SET there = 1"))
+        stranger = Write(activations=[activation("other", namespace="stranger")])
+        await store.commit([*steps(1), stranger])
+        with pytest.raises(sqlite3.Error):
+            await projected(store)
+        monkeypatch.setattr(views, "_LABELS", (insert, update))
+
+        await projected(store)
+        assert await ids(store) == ["0000"]
+
+
+async def test_executions_are_listed_while_the_views_are_made_again(tmp_path, monkeypatch):
+    row = ExecutionRow("e1", "guest", "hello", "running", 1000, None, b"{}")
+    asked = []
+    async with SqliteStore(tmp_path / "data") as store, asyncio.TaskGroup() as group:
+        await store.commit([Write(executions=[row])])
+        opening = store._records._open_readers
+
+        async def beside():
+            """Reads while there is no reader."""
+            asked.append(group.create_task(store.find(ExecutionRow, GUEST)))
+            asked.append(group.create_task(store.count(ExecutionRow, GUEST)))
+            for _ in range(10):
+                await anyio.lowlevel.checkpoint()
+            await opening()
+
+        monkeypatch.setattr(store._records, "_open_readers", beside)
+        async with store._records.cleared():
+            pass
+
+        assert [await each for each in asked] == [[row], 1]

@@ -64,10 +64,21 @@ class Schedule:
         return [*self.history, last]
 
     async def locked(self):
-        """The entities that are locked, and votes that are stored."""
-        boxes = self.world.engine.entities._boxes
-        busy = [name for name, box in boxes.items() if not box.participant.idle]
-        return busy + [d.key async for d in self.kept.documents(PREPARED)]
+        """The entities that stay locked, and votes that stay stored.
+
+        A call that was not answered before a death may still run: nobody waits for it.
+        """
+        found = []
+        for _ in range(TURNS):
+            boxes = self.world.engine.entities._boxes
+            found = [name for name, box in boxes.items() if not box.participant.idle]
+            found += [d.key async for d in self.kept.documents(PREPARED)]
+            if not found:
+                break
+            for held in list(self.world.hands.done):
+                self._finish(held)
+            await anyio.lowlevel.checkpoint()
+        return found
 
     # --- what happens --------------------------------------------------------------------------
 

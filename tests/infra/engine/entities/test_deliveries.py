@@ -54,6 +54,27 @@ async def test_who_loses_a_race_has_no_effect(world):
         await stored(world, "slow")
 
 
+@pytest.mark.parametrize("held", [False, True])
+async def test_an_answer_that_withdraws_the_next_request_of_its_entity_keeps_nobody_waiting(
+    world, held
+):
+    plain = counter
+    await world.put(raced=c.race(add("k"), add("k")))
+    world.hands.answers["counter"] = lambda m: HELD if held else plain(m)
+
+    begun = await world.start("raced")
+    await world.settle()
+    for activation in list(world.hands.done):
+        params = next(i.params for i in world.hands.invoked if i.activation == activation)
+        world.hands.finish(activation, plain(params))
+    await world.settle()
+    world.hands.answers["counter"] = plain
+
+    record = await world.engine.records.activation("guest", begun)
+    assert record["response"]["result"] == {"total": 1}
+    assert await operate(world, "k") == {"total": 2}
+
+
 async def test_a_transaction_is_durable_whatever_its_composition_says(world):
     part = transaction(add("a"), add("b"))
     document = {
