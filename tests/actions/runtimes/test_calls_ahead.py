@@ -7,6 +7,7 @@ import random
 import signal
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from tests.kit.actions.things import Answers, StandingClock, invocation, needed, node, python, until
@@ -256,6 +257,22 @@ async def test_to_cancel_the_call_that_runs_leaves_those_behind_it_alone(world):
         assert world.pid not in await pids(behind)
 
     assert world.ran() == [0, 1, 2, 3]
+
+
+async def test_a_call_is_cancelled_though_the_answer_of_the_one_before_has_not_been_read(
+    world, monkeypatch
+):
+    monkeypatch.setattr(workers, "PATIENCE_S", 0.05)
+    asked = [world.ask(n=0), world.ask(n=1, gate=str(world.gate))]
+    await anyio.lowlevel.checkpoint()
+    await anyio.lowlevel.checkpoint()
+    while world.ran() != [0, 1]:  # the event loop stands still meanwhile, and reads no answer
+        pass
+
+    world.pool.cancel(asked[1].activation)
+
+    assert (await asked[1].next()).outcome == CANCELLED
+    assert isinstance((await asked[0].next()).outcome, Success)
 
 
 async def test_a_call_that_takes_too_long_harms_none_behind_it(world, action):
