@@ -107,6 +107,7 @@ from .ports import (
 )
 from .remotes import REMOTES, Remote, Retrying, parsed_remote
 from .requirements import OFFERED
+from .starting import CLOSED_POLICIES, OPEN_POLICIES, PLAIN, StartOptions
 from .triggers import about_trigger, closed_trigger, fired, not_fired
 from .web import (
     METHODS,
@@ -130,6 +131,7 @@ __all__ = [
     "AZURE",
     "BAD_RESPONSE",
     "BOUNDS",
+    "CLOSED_POLICIES",
     "CLOUDEVENTS",
     "COMPOSITION",
     "CRASHED",
@@ -154,8 +156,10 @@ __all__ = [
     "NOT_FOUND",
     "OFFERED",
     "ONCE",
+    "OPEN_POLICIES",
     "PAYLOAD_TOO_LARGE",
     "PERMISSION",
+    "PLAIN",
     "PYTHON",
     "REGION",
     "REMOTES",
@@ -223,6 +227,7 @@ __all__ = [
     "Saved",
     "Schedule",
     "Standing",
+    "StartOptions",
     "Store",
     "Stored",
     "Target",

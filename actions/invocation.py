@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..composer import frozen
+from .starting import PLAIN, StartOptions
 
 if TYPE_CHECKING:
     from ..composer import JSON, Name
@@ -18,7 +19,7 @@ class Call:
     """A request to run an action in the caller's namespace and on its account.
 
     `trace` is the id of the trace that it belongs to, 32 hexadecimal digits, or "". Calls with the same
-    `idempotency_key` begin one execution; "" is for none.
+    `idempotency_key` begin one execution; "" is for none. `options` is what the caller says of the execution.
     """
 
     name: Name
@@ -27,6 +28,7 @@ class Call:
     subject: str = ""
     trace: str = ""
     idempotency_key: str = ""
+    options: StartOptions = PLAIN
 
 
 @frozen

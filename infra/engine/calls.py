@@ -10,6 +10,7 @@ import orjson
 
 from ...actions import (
     COMPOSITION,
+    PLAIN,
     Action,
     Composed,
     InDoubtError,
@@ -18,7 +19,7 @@ from ...actions import (
     UnavailableError,
     check_call,
 )
-from ...composer import compile
+from ...composer import changed, compile
 from .idempotency import Claim, IdempotencyKeys
 from .inbox.pending import called
 from .programs import program_document
@@ -86,6 +87,8 @@ class Calls:
         if wait_s is None:
             unwaited = Unwaited(INVOKE if action.entity is None else SIGNAL)
         beginning = called(action, call.params, call.namespace, call.trace, unwaited)
+        if call.options is not PLAIN:
+            beginning = changed(beginning, options=call.options)
         try:
             ended = None if wait_s is None else self._waiters.wait_for(id)
             with self._tick.apart() as unit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ...actions import PLAIN, StartOptions
 from ...composer import frozen
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Origin:
         trace: the id of the trace that it belongs to.
         about: members that a wing keeps of it; see `hooks`.
         unwaited: how it was called, if nobody waits for it.
+        options: what its caller has said of it.
     """
 
     action: Action
@@ -74,6 +76,7 @@ class Origin:
     trace: str = ""
     about: dict[str, JSON] | None = None
     unwaited: Unwaited | None = None
+    options: StartOptions = PLAIN
 
     def is_call(self, execution: str) -> bool:
         """True if the execution with this origin was called from outside: no other execution started it."""
@@ -90,6 +93,8 @@ class Origin:
             doc["machine"] = self.about
         if self.unwaited is not None:
             doc["unwaited"] = self.unwaited.to_json()
+        if self.options is not PLAIN and (options := self.options.to_json()):
+            doc["options"] = options
         if self.trace != execution:
             doc["trace"] = self.trace
         if self.parent is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from ...actions import SEQUENCE, Action, Code, Composed, RefusedError
+from ...actions import PLAIN, SEQUENCE, Action, Code, Composed, RefusedError, StartOptions
 from ...actions import Limits as ActionLimits
 from ...composer import CONDUCTING, DIALECTS, Execution, Name, Program
 from . import stored_values
@@ -82,6 +82,7 @@ class Restoring:
             trace=body.get("trace", row.id),
             about=body.get("machine"),
             unwaited=Unwaited.from_json(body["unwaited"]) if "unwaited" in body else None,
+            options=StartOptions.from_json(body["options"]) if "options" in body else PLAIN,
         )
         if entries is None:
             entries = _last_entry(await self._parts.store.history(row.id, LAST, 1))

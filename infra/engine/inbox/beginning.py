@@ -53,6 +53,7 @@ class Starts:
             trace=beginning.trace or id,
             about=about or None,
             unwaited=beginning.unwaited,
+            options=beginning.options,
         )
         run = self._made(id, program, origin, introduced=True)
         if origin.solo and origin.unwaited is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from ....actions import PLAIN, StartOptions
 from ....composer import frozen
 from ..names import name_key
 from ..targets import given
@@ -31,6 +32,7 @@ class Beginning:
         about: further members that a wing keeps of it, see `hooks`.
         trace: the id of the trace that it belongs to.
         unwaited: when nobody waits for it: then it may become a dead letter.
+        options: what the caller says of it.
     """
 
     action: Action
@@ -40,6 +42,7 @@ class Beginning:
     about: dict[str, JSON] = field(default_factory=dict)
     trace: str = ""
     unwaited: Unwaited | None = None
+    options: StartOptions = PLAIN
 
     @property
     def key(self) -> str:
