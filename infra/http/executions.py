@@ -9,6 +9,7 @@ from ...composer import APPLICATION_ERROR, Failure, boxed
 from ..engine import LogQuery, priced
 from . import requests
 from .responses import Json
+from .runs import run_of
 from .visibility import is_row_hidden, is_run_hidden, without_values
 
 if TYPE_CHECKING:
@@ -34,8 +35,7 @@ async def list_executions(request: Request, api: Api) -> Json:
 
 async def get_execution(request: Request, api: Api) -> Json:
     """Describes an execution: its status, its error, and the place of each fiber."""
-    namespace = api.auth.own(request)
-    return Json(await _shown(namespace, request.path_params["id"], api))
+    return Json(await _shown(*await run_of(request, api), api))
 
 
 async def _shown(namespace: str, id: str, api: Api) -> Body:
@@ -52,8 +52,7 @@ async def get_history(request: Request, api: Api) -> Json:
     With `wait` milliseconds it waits for an entry while the execution is under way. With `logs`, a position
     in the logs ("" for the present one), the answer has the logs of its steps too, and waits for either.
     """
-    namespace, query = api.auth.own(request), request.query_params
-    id = request.path_params["id"]
+    (namespace, id), query = await run_of(request, api), request.query_params
     after = requests.number(query, "after", 0, low=0, high=1 << 62, of="after")
     limit = requests.number(
         query, "limit", DEFAULT_ENTRIES, low=1, high=MAX_ENTRIES, of="history entries"
@@ -80,14 +79,13 @@ async def get_history(request: Request, api: Api) -> Json:
 
 async def get_cost(request: Request, api: Api) -> Json:
     """Returns the cost so far: time by cloud and by step, and money at list prices (see `prices`)."""
-    namespace = api.auth.own(request)
-    found: Body = await api.engine.records.cost(namespace, request.path_params["id"])
+    found: Body = await api.engine.records.cost(*await run_of(request, api))
     return Json({**found, "money": priced(found["steps"])})
 
 
 async def cancel_execution(request: Request, api: Api) -> Json:
     """Cancels an execution: finalizers and undos run. 202: it ends soon."""
-    namespace, id = api.auth.own(request), request.path_params["id"]
+    namespace, id = await run_of(request, api)
     terminate = requests.flag(request.query_params, "terminate")
     if api.engine.recovery.paused and not terminate:
         text = (
@@ -100,21 +98,21 @@ async def cancel_execution(request: Request, api: Api) -> Json:
 
 async def pause_execution(request: Request, api: Api) -> Json:
     """Pauses an execution: running steps end, and no further step begins."""
-    namespace, id = api.auth.own(request), request.path_params["id"]
+    namespace, id = await run_of(request, api)
     await api.engine.pauses.pause(namespace, id)
     return await _state(namespace, id, api)
 
 
 async def resume_execution(request: Request, api: Api) -> Json:
     """Resumes a paused execution."""
-    namespace, id = api.auth.own(request), request.path_params["id"]
+    namespace, id = await run_of(request, api)
     await api.engine.resume(namespace, id)
     return await _state(namespace, id, api)
 
 
 async def answer_step(request: Request, api: Api) -> Json:
     """Answers a step that waits for its callback: `{"result"}` or `{"error"}`, with `step` if several wait."""
-    namespace, id = api.auth.own(request), request.path_params["id"]
+    namespace, id = await run_of(request, api)
     document = await requests.parameters(request, api.payload_bytes)
     if unknown := document.keys() - _ANSWER:
         raise InvalidError(f"'{min(unknown)}' is not known: give result or error, and step.")
@@ -132,7 +130,7 @@ async def answer_step(request: Request, api: Api) -> Json:
 
 async def redrive_execution(request: Request, api: Api) -> Json:
     """Continues a failed execution from its failed steps, with another `composition` if the body has one."""
-    namespace, id = api.auth.own(request), request.path_params["id"]
+    namespace, id = await run_of(request, api)
     given = await requests.definition(request, MAX_PROGRAM_BYTES, api.engine.threads)
     composition = requests.as_object(given).get("composition")
     if composition is not None and await is_run_hidden(namespace, id, api):
