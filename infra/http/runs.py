@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .api import Api
 
 
-async def run_of(request: Request, api: Api) -> tuple[str, str]:  # noqa: RUF029  an id of a user's is looked up
+async def run_of(request: Request, api: Api) -> tuple[str, str]:
     """Returns the caller's namespace and the id of the run that the path names.
 
     Raises:
