@@ -84,9 +84,10 @@ from .machine.events import (
 )
 from .machine.execution import Execution
 from .machine.fiber import Fiber
-from .machine.history import EXECUTION_FAILED, PAUSED, RESOLVED, RESUMED, STUCK, Entry
+from .machine.history import EXECUTION_FAILED, NOTHING, PAUSED, RESOLVED, RESUMED, STUCK, Entry
 from .machine.program import Program
 from .machine.redrive import RedriveError, redrive
+from .machine.reset import FIRST, LAST, ResetError, entry_of, reset
 from .machine.retries import RetryPolicy
 from .machine.sagas.compensations import Compensating, SagaStep, Undo
 from .machine.stretches import Stretch
@@ -125,9 +126,12 @@ __all__ = [
     "CONDUCTING",
     "DIALECTS",
     "EXECUTION_FAILED",
+    "FIRST",
     "JSON",
+    "LAST",
     "LIMIT_EXCEEDED",
     "MAX_DEPTH",
+    "NOTHING",
     "PAUSED",
     "RESOLVED",
     "RESUMED",
@@ -176,6 +180,7 @@ __all__ = [
     "ProgramError",
     "Rebound",
     "RedriveError",
+    "ResetError",
     "Resolved",
     "Resumed",
     "RetryPolicy",
@@ -219,6 +224,7 @@ __all__ = [
     "eca",
     "empty",
     "ensure",
+    "entry_of",
     "failure",
     "fallback",
     "flaw",
@@ -251,6 +257,7 @@ __all__ = [
     "read_composer",
     "redrive",
     "repeat",
+    "reset",
     "retain",
     "retain_catch",
     "retry",

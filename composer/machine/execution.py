@@ -179,15 +179,24 @@ class Execution:
         self._end(Fiber(id=ROOT, pc=NOWHERE, value=None), ended, changes, now_ms)
         return self._concluded(changes)
 
-    def redrive(self, now_ms: int) -> Changes:
-        """Continues from where it stands, as another generation. See `composer.redrive`."""
+    def redrive(
+        self,
+        now_ms: int,
+        kind: str = history.EXECUTION_REDRIVEN,
+        about: dict[str, JSON] | None = None,
+        value: JSON = history.NOTHING,
+    ) -> Changes:
+        """Continues from where it stands, as another generation, which an entry of this kind begins.
+
+        See `composer.redrive` and `composer.reset`.
+        """
         self.generation += 1
         self._held.clear()
         for join in self._forks.joins.values():
             join.reset_passed_over()
         narrated = self._narrated(ROOT, Redriven(self.generation))
         changes = Changes(
-            entries=[Entry(now_ms, ROOT, NO_TURN, history.EXECUTION_REDRIVEN, narrated)]
+            entries=[Entry(now_ms, ROOT, NO_TURN, kind, {**narrated, **(about or {})}, value)]
         )
         for name, fiber in self.fibers.items():
             self.fibers[name] = fiber.refreshed(now_ms)

@@ -17,6 +17,7 @@ EXECUTION_SUCCEEDED: Final = "ExecutionSucceeded"
 EXECUTION_FAILED: Final = "ExecutionFailed"
 EXECUTION_CANCELLED: Final = "ExecutionCancelled"
 EXECUTION_REDRIVEN: Final = "ExecutionRedriven"
+EXECUTION_RESET: Final = "ExecutionReset"
 CANCEL_REQUESTED: Final = "CancelRequested"
 STEP_SCHEDULED: Final = "StepScheduled"
 STEP_ACCEPTED: Final = "StepAccepted"
@@ -47,6 +48,9 @@ CHILDREN_ENDED: Final = "ChildrenEnded"
 REBOUND: Final = "Rebound"
 
 NOTHING: Final[Any] = object()
+TAKEN_UP = frozenset(
+    {EXECUTION_REDRIVEN, EXECUTION_RESET}
+)  # a generation begins; every fiber is stored
 
 StoredEntry: TypeAlias = dict[str, Any]
 """A history entry that `Entry.to_json` wrote, with its value and its variables in place."""

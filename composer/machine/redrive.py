@@ -9,15 +9,17 @@ steps up to there; otherwise the redrive is refused, so that no step runs twice.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import Error
+from ..freezing import changed
 from ..values import Success
 from . import history
 from .dialect import Started
 from .events import Completed, Event, Failed, Resolved, Resumed
 from .execution import Execution
 from .fiber import ROOT, Fiber
+from .frames import Attempts
 from .instructions import Invoke as InvokeInstruction
 from .waits import Invoking, Paused, Sleeping
 
@@ -31,6 +33,14 @@ if TYPE_CHECKING:
     from .program import Program
 
 _ENDED = (history.EXECUTION_SUCCEEDED, history.EXECUTION_FAILED, history.EXECUTION_CANCELLED)
+
+
+class Replayed(NamedTuple):
+    """A replayed execution, its outcome if it has one, and the ended members of joins that are not over."""
+
+    execution: Execution
+    outcome: Outcome | None
+    ended: dict[str, Fiber]
 
 
 class RedriveError(Error):
@@ -52,29 +62,18 @@ def redrive(
     Raises:
         RedriveError: when it has not ended, has succeeded, or does not agree with the program.
     """
-    execution = Execution(id, program, replace(limits, at_once=None))
-    ended: dict[str, Fiber] = {}
-    first = program.dialect.replayed(entries[0])
-    frames = first.frames if isinstance(first, Started) else ()
-    begun = execution.begin(entries[0]["value"], entries[0]["at"], frames=frames)
-    outcome = _proceed(execution, begun, entries[0]["at"], ended)
-    generations = list(_generations(entries))
-    last = generations[-1][-1]["type"]
+    last = entries[-1]["type"]
     if last not in _ENDED or last == history.EXECUTION_SUCCEEDED:
         state = "has succeeded" if last in _ENDED else "is still under way"
         raise RedriveError(
             f"execution {id} {state}: only a failed or cancelled one can be redriven"
         )
-    if any(entry["type"] == history.COMPENSATION_STARTED for entry in generations[-1]):
+    *_, latest = _generations(entries)
+    if any(entry["type"] == history.COMPENSATION_STARTED for entry in latest):
         raise RedriveError(
             f"execution {id} is a saga that has been undone, so no step is left to continue: invoke it again"
         )
-    for number, generation in enumerate(generations):
-        if number:
-            execution.events = _events(generations[number - 1])
-            execution.redrive(generation[0]["at"])
-        outcome = _replay(execution, generation, program, ended) or outcome
-    execution.events, execution.limits = _events(entries), limits
+    execution, outcome, ended = replayed(id, program, entries, limits)
     if isinstance(outcome, Success):
         return execution, execution.finish(outcome, now_ms)
     if not execution.fibers:
@@ -87,6 +86,41 @@ def redrive(
     return execution, changes
 
 
+def replayed(id: str, program: Program, entries: Sequence[StoredEntry], limits: Limits) -> Replayed:
+    """The execution after the recorded events, but for the failures that have ended it.
+
+    Raises:
+        RedriveError: when the program does not agree with the recorded steps.
+    """
+    execution = Execution(id, program, replace(limits, at_once=None))
+    ended: dict[str, Fiber] = {}
+    first = program.dialect.replayed(entries[0])
+    frames = first.frames if isinstance(first, Started) else ()
+    begun = execution.begin(entries[0]["value"], entries[0]["at"], frames=frames)
+    outcome = _proceed(execution, begun, entries[0]["at"], ended)
+    before: Sequence[StoredEntry] = ()
+    for generation in _generations(entries):
+        if before:
+            execution.events = _events(before)
+            exchange(execution, generation[0])
+            execution.redrive(generation[0]["at"])
+        outcome = _replay(execution, generation, program, ended) or outcome
+        before = generation
+    execution.events, execution.limits = _events(entries), limits
+    return Replayed(execution, outcome, ended)
+
+
+def exchange(execution: Execution, entry: StoredEntry) -> None:
+    """Gives the step that a fork names its other input, which the attempts that follow start from as well."""
+    if "value" not in entry:
+        return
+    fiber, value = execution.fibers[entry["step"]], entry["value"]
+    frames = fiber.frames
+    if frames and type(frames[-1]) is Attempts:
+        frames = (*frames[:-1], changed(frames[-1], value=value))
+    execution.fibers[fiber.id] = changed(fiber, value=value, frames=frames)
+
+
 def _events(entries: Sequence[StoredEntry]) -> int:
     """The number of the last event, in a history that numbers them."""
     return max((event[0] for entry in entries for event in entry.get("events", ())), default=0)
@@ -96,7 +130,7 @@ def _generations(entries: Sequence[StoredEntry]) -> Iterator[Sequence[StoredEntr
     """The history, cut before each redrive."""
     start = 0
     for at, entry in enumerate(entries):
-        if entry["type"] == history.EXECUTION_REDRIVEN:
+        if entry["type"] in history.TAKEN_UP and at:
             yield entries[start:at]
             start = at
     yield entries[start:]

@@ -46,7 +46,7 @@ def of_this_generation(entries: Iterable[StoredEntry]) -> Iterable[StoredEntry]:
     """The entries after the last redrive, which stored every fiber and began the turns again."""
     kept: list[StoredEntry] = []
     for entry in entries:
-        if entry["type"] == history.EXECUTION_REDRIVEN:
+        if entry["type"] in history.TAKEN_UP:
             kept.clear()
         kept.append(entry)
     return kept

@@ -150,7 +150,12 @@ class World:
         self.under_way.clear()
         fibers = [read(text) for text in self.rows.values()]
         self.execution = Execution.restore(
-            ID, self.program, fibers, self.limits, self.execution.generation, self.history
+            self.execution.id,
+            self.program,
+            fibers,
+            self.limits,
+            self.execution.generation,
+            self.history,
         )
         for fiber, command in self.execution.pending(self.now):
             self.invoke(fiber, command)
