@@ -153,6 +153,8 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     f"POST {_EXECUTION}/pause": _deploy("pause"),
     f"POST {_EXECUTION}/resume": _deploy("resume"),
     f"POST {_EXECUTION}/redrive": _deploy("redrive"),
+    f"POST {_EXECUTION}/reset": _deploy("reset"),
+    f"POST {_EXECUTION}/fork": _deploy("fork"),
     f"POST {_EXECUTION}/answer": Permission(Right.INVOKE, "answer"),
     f"GET {_HOME}/entities": LOOK,
     **_ENTITIES,

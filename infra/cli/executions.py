@@ -19,6 +19,7 @@ from .options import (
     period,
     values,
 )
+from .resets import fork, reset
 from .standing import show
 from .watching import logs, watch
 
@@ -45,6 +46,8 @@ def execution() -> None:
 
 execution.add_command(watch)
 execution.add_command(logs)
+execution.add_command(reset)
+execution.add_command(fork)
 
 
 @execution.command(

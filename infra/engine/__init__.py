@@ -12,6 +12,7 @@ from .prices import Prices, PricesError, priced, read_prices
 from .programs import program_document
 from .records import Records
 from .registry import MODIFIED
+from .resets import Place
 from .shared import Counters, EngineSettings, Pacing
 from .threads import LARGE_BYTES, Threads
 from .timers import Timers
@@ -38,6 +39,7 @@ __all__ = [
     "NamedExecution",
     "Origin",
     "Pacing",
+    "Place",
     "Prices",
     "PricesError",
     "Records",

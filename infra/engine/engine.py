@@ -43,6 +43,7 @@ from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
 from .registry import Registry
+from .resets import Resets
 from .restoring import Restoring
 from .shared import Counters, EngineSettings, Parts
 from .tick import Tick
@@ -143,6 +144,7 @@ class Engine:
         self.records = Records(self._parts, restoring)
         self.watching = Watching(self._parts, self.records, self._news)
         self.identities = Identities(core)
+        self.resets = Resets(core, self._inbox, restoring, self.endings, self.identities)
         self.calls = Calls(core, self._inbox, self.records, self.endings, self.identities)
         self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))
         self.pauses = Pauses(core, self._inbox, self._recovery)

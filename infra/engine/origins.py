@@ -34,6 +34,27 @@ class Parent:
         return [self.execution, self.fiber, self.turn]
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The run whose history an execution began with, after a reset or as a fork.
+
+    `generation` is the one that it began as: redrives are counted from there.
+    """
+
+    how: str
+    run: str
+    entry: int
+    generation: int
+
+    @classmethod
+    def from_json(cls, doc: Sequence[Any]) -> Source:
+        """Reads what `to_json` wrote."""
+        return cls(*doc)
+
+    def to_json(self) -> list[JSON]:
+        return [self.how, self.run, self.entry, self.generation]
+
+
 @dataclass(slots=True)
 class Account:
     """The steps that a conductor action's composition has used, together with those nested in it."""
@@ -61,6 +82,7 @@ class Origin:
         about: members that a wing keeps of it; see `hooks`.
         unwaited: how it was called, if nobody waits for it.
         options: what its caller has said of it.
+        source: the run whose history it began with, if it was reset or forked.
     """
 
     action: Action
@@ -77,6 +99,7 @@ class Origin:
     about: dict[str, JSON] | None = None
     unwaited: Unwaited | None = None
     options: StartOptions = PLAIN
+    source: Source | None = None
 
     def is_call(self, execution: str) -> bool:
         """True if the execution with this origin was called from outside: no other execution started it."""
@@ -95,6 +118,8 @@ class Origin:
             doc["unwaited"] = self.unwaited.to_json()
         if self.options is not PLAIN and (options := self.options.to_json()):
             doc["options"] = options
+        if self.source is not None:
+            doc["source"] = self.source.to_json()
         if self.trace != execution:
             doc["trace"] = self.trace
         if self.parent is not None:

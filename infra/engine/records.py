@@ -295,8 +295,13 @@ def _execution(row: ExecutionRow) -> Stored:
     }
     if row.ended_ms is not None:
         doc["end"] = row.ended_ms
-    if body["generation"]:
-        doc["redriven"] = body["generation"]
+    generation = body["generation"]
+    if "source" in body:
+        how, run, entry, began = body["source"]
+        doc[how] = {"executionId": run, "entry": entry}
+        generation -= began
+    if generation:
+        doc["redriven"] = generation
     if "parent" in body:
         execution, fiber, turn = body["parent"]
         doc["parent"] = {"executionId": execution, "fiber": fiber, "turn": turn}

@@ -58,8 +58,8 @@ class Redrives:
             raise NotFoundError
         program = None
         if composition is not None:
-            compiled = partial(_compiled, composition, namespace)
-            program = await self._parts.threads.weigh(composition, compiled)
+            work = partial(compiled, composition, namespace)
+            program = await self._parts.threads.weigh(composition, work)
         try:
             return await self._redriven(saved.execution, program, taken), program
         except RedriveError as error:
@@ -133,7 +133,12 @@ class Redrives:
         return None
 
 
-def _compiled(composition: JSON, namespace: str) -> Program:
+def compiled(composition: JSON, namespace: str) -> Program:
+    """A composition, compiled.
+
+    Raises:
+        InvalidError: it is malformed.
+    """
     try:
         return composer.compile(composer.parse(composition), namespace=namespace)
     except CompositionError as error:

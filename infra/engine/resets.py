@@ -1,22 +1,33 @@
-"""Resets and forks: a new run that begins at an entry of an execution's history."""
+"""Resets and forks: a new run begins at an entry of an execution's history."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
 from ... import composer
-from ...actions import ConflictError, NotFoundError
-from ...composer import ResetError, changed, frozen, history
+from ...actions import (
+    AlreadyStartedError,
+    ConflictError,
+    NotFoundError,
+    StartOptions,
+    check_options,
+)
+from ...composer import LAST, NOTHING, ResetError, frozen
 from . import stored_values
+from .identities import key_of
+from .origins import Source
 from .programs import program_document
 from .redrives import compiled
 
 if TYPE_CHECKING:
-    from ...actions import ExecutionRow, StartOptions, Write
-    from ...composer import JSON, Program
+    import asyncio
+    from collections.abc import Sequence
+
+    from ...actions import ExecutionRow, Write
+    from ...composer import JSON, Changes, Program
     from .core import Core
     from .endings import Endings
     from .identities import Identities
@@ -26,7 +37,11 @@ if TYPE_CHECKING:
     from .stored_values import Stored
 
 LINES = 500  # entries in one row of a copied history
-_OWN = ("root", "parent", "adopted", "held", "suspended", "stuck", "redriven", "unwaited", "trace", "options")
+_KEPT = ("program", "action", "version", "kind", "limits", "solo", "owner", "doubtful")
+CHANGED = "Another caller has started a run with the id '{id}' at the same time. Try again."
+OPEN = (
+    "The execution '{id}' has another open run, {run}: reset that one, or wait until it has ended."
+)
 
 
 class ResetRefusedError(ConflictError):
@@ -37,21 +52,31 @@ class ResetRefusedError(ConflictError):
 
 @frozen
 class Place:
-    """An entry of a history, and how the new run differs from there on.
+    """The entry of a history at which a new run begins, and the differences from there on.
 
     Args:
         to: number of the entry, `first` (the start) or `last` (the last step that was asked for).
         step: path of a step in its composition, or name of its action, instead: its last run counts.
-        composition: program for the new run; None for that of the execution.
-        value: another input for the step that the entry asks for; `composer.NOTHING` for the same.
+        composition: composition for the new run; None for that of the execution.
+        value: another input for the step that the entry asks for; `NOTHING` for the recorded one.
         reason: text for the history.
     """
 
-    to: int | str = composer.LAST
+    to: int | str = LAST
     step: str | None = None
     composition: JSON = None
-    value: JSON = history.NOTHING
+    value: JSON = NOTHING
     reason: str = ""
+
+
+@frozen
+class _Begun:
+    """A new run, not yet known to anybody: the changes that take it up, and the history that it begins with."""
+
+    run: LiveExecution
+    changes: Changes
+    prefix: Sequence[Stored]
+    program: Program | None
 
 
 class Resets:
@@ -65,27 +90,158 @@ class Resets:
         endings: Endings,
         identities: Identities,
     ) -> None:
-        self._parts, self._tick, self._bounds = core.parts, core.tick, core.bounds
+        self._parts, self._tick, self._conditional = core.parts, core.tick, identities.conditional
         self._inbox, self._restoring = inbox, restoring
         self._endings, self._identities = endings, identities
 
     async def reset(self, namespace: str, id: str, place: Place) -> str:
-        """Ends an execution, if it is open, and begins it again at an entry. Returns the id of the new run.
+        """Begins an execution again at one of its entries. Returns the id of the new run.
 
-        The end and the start are one commit, and the user's id means the new run from then on.
+        An open run ends in the same commit, without finalizers. The new run has the user's id, if there is one.
 
         Raises:
             NotFoundError: the namespace has no such execution.
             ResetRefusedError: the execution cannot be reset to this entry.
-            ConflictError: it must not end now.
+            ConflictError: the open run must not end now, or another run has its id.
         """
         row = await self._found(namespace, id)
-        if "parent" in orjson.loads(row.body):
-            text = f"Execution {id} is a step of another: reset that one, or fork this one."
-            raise ResetRefusedError(text)
-        options = (await self._restoring.origin(row)).options
-        async with self._identities.succeeding(namespace, options.id, id):
-            run, prefix, program = await self._replayed(row, place, "reset")
+        body = orjson.loads(row.body)
+        if "parent" in body:
+            raise ResetRefusedError(
+                f"Execution {id} is a step of {body.get('root')}: reset that execution, or fork this one."
+            )
+        options = StartOptions.from_json(body.get("options", {}))
+        async with self._identities.turns.of(*_turns(namespace, options.id)):
+            version = await self._version(namespace, options.id, id)
+            begun = await self._replayed(row, place, "reset", options)
             replaced = await self._endings.replaceable(namespace, id)
-            await self._begin(run, prefix, program, changed(options), replaced)
-        return run.id
+            await self._begin(begun, version, replaced)
+        return begun.run.id
+
+    async def fork(
+        self, namespace: str, id: str, place: Place, options: StartOptions | None = None
+    ) -> str:
+        """Begins a new execution at an entry of another one's history, which goes on. Returns its id.
+
+        Args:
+            namespace: that both are in.
+            id: of the execution.
+            place: where the new one begins.
+            options: of the new one; by default it has none.
+
+        Raises:
+            NotFoundError: the namespace has no such execution.
+            ResetRefusedError: the execution cannot be forked at this entry.
+            AlreadyStartedError: the new execution's id is in use.
+        """
+        options = options or StartOptions()
+        check_options(options)
+        row = await self._found(namespace, id)
+        async with self._identities.turns.of(*_turns(namespace, options.id)):
+            version = await self._version(namespace, options.id, "")
+            await self._begin(begun := await self._replayed(row, place, "fork", options), version)
+        return begun.run.id
+
+    async def _version(self, namespace: str, id: str, run: str) -> int | None:
+        """The version that the document of a user's id must have; None without an id."""
+        if not id:
+            return None
+        known, version = await self._identities.look(namespace, id)
+        if known is not None and known.open and known.run != run:
+            raise AlreadyStartedError(OPEN.format(id=id, run=known.run), known.run)
+        return version
+
+    async def _found(self, namespace: str, id: str) -> ExecutionRow:
+        await self._tick.committed()  # its history is read as far as it goes now
+        saved = await self._parts.store.load(id)
+        if saved is None or saved.execution.namespace != namespace:
+            raise NotFoundError
+        return saved.execution
+
+    async def _replayed(
+        self, row: ExecutionRow, place: Place, how: str, options: StartOptions
+    ) -> _Begun:
+        body = orjson.loads(row.body)
+        if body["solo"]:
+            text = f"Activation {row.id} is a single action and has no history: invoke it again."
+            raise ResetRefusedError(text)
+        given = None
+        if place.composition is not None:
+            work = partial(compiled, place.composition, row.namespace)
+            given = await self._parts.threads.weigh(place.composition, work)
+        program = given or await self._restoring.program(body)
+        if program.dialect.introduces:
+            text = f"Execution {row.id} is a state machine's: redrive it, or start another one."
+            raise ResetRefusedError(text)
+        entries = await stored_values.history(self._parts.store, row.id, 0)
+        now_ms = self._parts.clock.now_ms()
+        new, number = self._parts.ids.execution_id(now_ms), 0
+        try:
+            number = composer.entry_of(entries, place.to, place.step)
+            prefix = entries[:number]
+            about: dict[str, JSON] = {"how": how, "from": row.id, "entry": number}
+            if place.reason:
+                about["reason"] = place.reason
+            replay = partial(
+                composer.reset, new, program, prefix, self._parts.settings.limits, now_ms,
+                about=about, value=place.value,
+            )  # fmt: skip
+            # The replay evaluates all expressions up to there again, which can take long.
+            execution, changes = await self._parts.threads.run(replay)
+        except ResetError as error:
+            where = f"entry {number}" if number else "this entry"
+            begun = "reset to" if how == "reset" else "forked at"
+            text = f"Execution {row.id} cannot be {begun} {where}: {error}."
+            raise ResetRefusedError(text) from error
+        kept = {name: body[name] for name in _KEPT if name in body} | {"depth": 0}
+        if told := options.to_json():
+            kept["options"] = told
+        kept["source"] = Source(how, row.id, number, execution.generation).to_json()
+        begins = row._replace(id=new, started_ms=now_ms, ended_ms=None, body=orjson.dumps(kept))
+        run = await self._restoring.run(begins, execution, number)
+        run.paused = execution.paused
+        return _Begun(run, changes, prefix, given)
+
+    async def _begin(
+        self, begun: _Begun, version: int | None, replaced: LiveExecution | None = None
+    ) -> None:
+        """Begins the new run and ends the replaced one, in one commit."""
+        run = begun.run
+        quotas = self._parts.settings.quotas(run.origin.namespace)
+        self._parts.used(run.origin.namespace).admit(quotas, self._parts.clock.now_ms())
+        with self._tick.apart() as unit:
+            accepted: asyncio.Future[bool] = self._tick.durable()
+            unit.begun.append(run)
+            self._copy(run, begun.prefix, unit.write)
+            document = None if begun.program is None else program_document(begun.program)
+            self._inbox.redrive([(run, begun.changes)], document)
+            if replaced is not None:
+                unit.alone = False  # an end is not undone when the store is slow
+                self._endings.end(replaced)
+            id = run.origin.options.id
+            if version is not None:
+                namespace = run.origin.namespace
+                unit.write.documents += self._identities.documents(namespace, id, run.id, version)
+                self._conditional(unit, run.id, accepted)
+        if not await accepted:
+            if replaced is not None:
+                self._endings.undone(replaced)
+            raise ConflictError(CHANGED.format(id=id))
+
+    @staticmethod
+    def _copy(run: LiveExecution, entries: Sequence[Stored], write: Write) -> None:
+        """Writes the history that a run begins with; large values are stored under the run again."""
+        for start in range(0, len(entries), LINES):
+            lines = [
+                {
+                    name: run.keep(value, write).doc if name in stored_values.IN_ENTRIES else value
+                    for name, value in entry.items()
+                }
+                for entry in entries[start : start + LINES]
+            ]
+            write.history.append((run.id, start + 1, orjson.dumps(lines)))
+        run.forget_memo()
+
+
+def _turns(namespace: str, id: str) -> list[str]:
+    return [key_of(namespace, id)] if id else []

@@ -12,7 +12,7 @@ from ...actions import Limits as ActionLimits
 from ...composer import CONDUCTING, DIALECTS, Execution, Name, Program
 from . import stored_values
 from .live import HELD, LiveExecution
-from .origins import Account, Origin, Parent
+from .origins import Account, Origin, Parent, Source
 from .programs import PROGRAM
 from .targets import solo
 from .unwaited import Unwaited
@@ -82,6 +82,7 @@ class Restoring:
             trace=body.get("trace", row.id),
             about=body.get("machine"),
             unwaited=Unwaited.from_json(body["unwaited"]) if "unwaited" in body else None,
+            source=Source.from_json(body["source"]) if "source" in body else None,
             options=StartOptions.from_json(body["options"]) if "options" in body else PLAIN,
         )
         if entries is None:

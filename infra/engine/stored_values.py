@@ -20,7 +20,7 @@ Stored: TypeAlias = "dict[str, Any]"
 
 SEEN = "seen"  # in a fiber's row: the entries that its execution's history had by then
 PAGE_LISTS = 200  # lists of entries read at once
-_IN_ENTRIES = ("value", "variables")
+IN_ENTRIES = ("value", "variables")
 
 
 async def fetched(store: Store, execution: str, slots: Iterable[Stored]) -> Callable[[Any], JSON]:
@@ -74,10 +74,10 @@ async def history(
 async def entries(store: Store, execution: str, lines: bytes) -> list[Stored]:
     """History entries with their values in place, from the JSON list that was stored."""
     docs: list[Stored] = orjson.loads(lines)
-    slots = [doc[name] for doc in docs for name in _IN_ENTRIES if name in doc]
+    slots = [doc[name] for doc in docs for name in IN_ENTRIES if name in doc]
     load = await fetched(store, execution, slots)
     for doc in docs:
-        for name in _IN_ENTRIES:
+        for name in IN_ENTRIES:
             if name in doc:
                 doc[name] = load(doc[name])
     return docs

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...actions import UnavailableError
-from ...composer import APPLICATION_ERROR, Error, Failure, Success, boxed
+from ...actions import StartOptions, UnavailableError
+from ...composer import APPLICATION_ERROR, NOTHING, Error, Failure, Success, boxed, changed
+from ..engine import Place
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -138,6 +139,70 @@ class ExecutionHandle:
             await self._define(composition)
         tree = None if composition is None else composition.to_json()
         await self._engine.redrive(NAMESPACE, await self._run(), tree)
+
+    async def reset(
+        self,
+        to: int | str = "last",
+        *,
+        step: str | None = None,
+        composition: Composition | None = None,
+        reason: str = "",
+    ) -> ExecutionHandle:
+        """Begins the execution again at an entry of its history. Returns the new run; an open run ends.
+
+        Args:
+            to: number of the entry, `first` or `last` (the last step that was asked for).
+            step: path of a step, or name of its action, instead: its last run counts.
+            composition: corrected composition for the new run.
+            reason: text for the history.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ConflictError: it cannot be reset to this entry; the text says why.
+        """
+        place = await self._place(to, step, composition, reason)
+        return self._other(await self._engine.resets.reset(NAMESPACE, await self._run(), place))
+
+    async def fork(  # noqa: PLR0913  an entry has as many differences
+        self,
+        to: int | str = "last",
+        *,
+        step: str | None = None,
+        composition: Composition | None = None,
+        reason: str = "",
+        input: JSON = NOTHING,
+        id: str = "",
+    ) -> ExecutionHandle:
+        """Begins a new execution at an entry of this one's history; this one goes on. Returns the new one.
+
+        Args:
+            to: number of the entry, `first` or `last` (the last step that was asked for).
+            step: path of a step, or name of its action, instead: its last run counts.
+            composition: corrected composition for the new execution.
+            reason: text for the history.
+            input: other input for the step that the entry asks for.
+            id: your id for the new execution.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ConflictError: it cannot be forked at this entry, or the id is in use; the text says why.
+        """
+        place = changed(await self._place(to, step, composition, reason), value=input)
+        options = StartOptions(id=id)
+        return self._other(
+            await self._engine.resets.fork(NAMESPACE, await self._run(), place, options)
+        )
+
+    async def _place(
+        self, to: int | str, step: str | None, composition: Composition | None, reason: str
+    ) -> Place:
+        if composition is not None:
+            await self._define(composition)
+        tree = None if composition is None else composition.to_json()
+        return Place(to=to, step=step, composition=tree, reason=reason)
+
+    def _other(self, id: str) -> ExecutionHandle:
+        return ExecutionHandle(self._engine, id, self._define)
 
     async def complete(self, result: JSON, *, step: str | None = None) -> None:
         """Answers a step that waits for its callback.

@@ -1,0 +1,252 @@
+"""Resets and forks: a run begins where another's history stood, in one commit, and does nothing done again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.kit.engine.engines import GUEST, HELD, DyingStore, begun, world
+from xingqiao import composer
+from xingqiao.actions import AlreadyStartedError, Call, NotFoundError, StartOptions, ThrottledError
+from xingqiao.composer import Failure, Name
+from xingqiao.infra.engine import Place
+from xingqiao.infra.engine.resets import ResetRefusedError
+from xingqiao.infra.stores import MemoryStore
+
+ANSWERS = {"a": {"n": 1}, "b": {"n": 2}, "c": {"n": 3}}
+BIG = {"text": "x" * 5000}
+
+
+@pytest.fixture
+async def made():
+    async with world(answers=dict(ANSWERS)) as made:
+        await made.put(a=None, b=None, c=None, main=composer.sequence("a", "b", "c"))
+        yield made
+
+
+async def named(made, id, action="main"):
+    """Starts an action with a user's id."""
+    call = Call(
+        name=Name.parse(f"/guest/{action}"), params={}, namespace=GUEST, options=StartOptions(id=id)
+    )
+    return (await made.engine.invoke(call)).activation
+
+
+async def state(made, id):
+    return await made.engine.records.execution(GUEST, id)
+
+
+async def test_an_execution_that_has_ended_is_run_again_from_a_step(made):
+    id = await made.start("main")
+    await made.result(id)
+    made.hands.answers["c"] = {"n": 30}
+
+    run = await made.engine.resets.reset(GUEST, id, Place(step="c", reason="c was wrong"))
+
+    assert await made.result(run) == {"n": 30}
+    assert made.hands.names == ["a", "b", "c", "c"]
+    assert (await state(made, id))["status"] == "succeeded"
+    found = await state(made, run)
+    assert found["reset"] == {"executionId": id, "entry": 6}
+    assert "redriven" not in found
+
+
+async def test_the_new_history_begins_with_the_old_one_and_says_why_it_differs(made):
+    made.hands.answers["a"] = BIG
+    id = await made.start("main")
+    await made.result(id)
+    before = await made.engine.records.history(GUEST, id, after=0, limit=1000)
+
+    run = await made.engine.resets.reset(GUEST, id, Place(to=3, reason="why not"))
+    await made.result(run)
+
+    after = await made.engine.records.history(GUEST, run, after=0, limit=1000)
+    assert after[:3] == before[:3]
+    assert after[2]["value"] == BIG
+    marked = {**after[3], "at": 0}
+    assert marked["type"] == "ExecutionReset"
+    assert (marked["how"], marked["from"], marked["entry"]) == ("reset", id, 3)
+    assert marked["reason"] == "why not"
+    assert after[-1]["type"] == "ExecutionSucceeded"
+
+
+async def test_an_open_run_ends_without_its_finalizers_when_its_successor_begins(made):
+    made.hands.answers["b"] = HELD
+    await made.put(careful=composer.ensure(composer.sequence("a", "b"), "c"))
+    id = await named(made, "order-7", "careful")
+    await made.until(lambda: made.hands.done)
+
+    run = await made.engine.resets.reset(GUEST, id, Place(to="first"))
+
+    await made.until(lambda: made.hands.names.count("b") == 2)
+    assert (await state(made, id))["status"] == "cancelled"
+    assert "c" not in made.hands.names
+    assert await made.engine.identities.run_of(GUEST, "order-7") == run
+    assert (await state(made, run))["id"] == "order-7"
+    assert made.engine.gauges()["live"] == 1
+
+
+async def test_steps_that_are_executions_end_with_the_run_that_is_reset(made):
+    made.hands.answers["b"] = HELD
+    await made.put(inner=composer.sequence("b"), outer=composer.sequence("a", "inner"))
+    id = await made.start("outer")
+    await made.until(lambda: made.hands.done)
+
+    await made.engine.resets.reset(GUEST, id, Place())
+
+    await made.until(lambda: made.hands.names.count("b") == 2)
+    await made.until(lambda: made.engine.gauges()["live"] == 2)
+
+
+async def test_a_part_of_another_execution_is_forked_not_reset(made):
+    await made.put(inner=composer.sequence("b"), outer=composer.sequence("a", "inner"))
+    id = await made.start("outer")
+    await made.result(id)
+    child = next(row.id for row in await made.executions() if row.id != id)
+
+    with pytest.raises(ResetRefusedError, match=f"a step of {id}"):
+        await made.engine.resets.reset(GUEST, child, Place())
+    run = await made.engine.resets.fork(GUEST, child, Place(to="first"))
+
+    assert await made.result(run) == {"n": 2}
+    assert "parent" not in await state(made, run)
+
+
+async def test_a_fork_leaves_the_original_as_it_is_and_may_change_a_step_s_input(made):
+    made.hands.answers |= {"b": HELD, "c": lambda params: params}
+    id = await made.start("main")
+    await made.until(lambda: made.hands.done)
+
+    place = Place(step="b", value={"n": 50})
+    run = await made.engine.resets.fork(GUEST, id, place, StartOptions(id="try-2"))
+    await made.until(lambda: len(made.hands.done) == 2)
+    for activation in [*made.hands.done]:
+        made.hands.finish(activation, {"n": 9})
+
+    assert await made.result(id) == await made.result(run) == {"n": 9}
+    assert [i.params for i in made.hands.invoked if i.action.name.name == "b"] == [
+        {"n": 1}, {"n": 50},
+    ]  # fmt: skip
+    assert (await state(made, run))["fork"] == {"executionId": id, "entry": 4}
+    assert await made.engine.identities.run_of(GUEST, "try-2") == run
+
+
+async def test_a_fork_may_run_another_composition_that_agrees_so_far(made):
+    id = await made.start("main")
+    await made.result(id)
+
+    other = composer.sequence("a", "c").to_json()
+    run = await made.engine.resets.fork(GUEST, id, Place(to=3, composition=other))
+
+    assert await made.result(run) == {"n": 3}
+    wrong = composer.sequence("c", "b").to_json()
+    with pytest.raises(ResetRefusedError, match="does not agree"):
+        await made.engine.resets.fork(GUEST, id, Place(to=3, composition=wrong))
+
+
+async def test_the_id_of_a_fork_must_not_be_in_use(made):
+    made.hands.answers["b"] = HELD
+    await named(made, "taken")
+    id = await made.start("main")
+    await made.until(lambda: len(made.hands.done) == 2)
+
+    with pytest.raises(AlreadyStartedError):
+        await made.engine.resets.fork(GUEST, id, Place(), StartOptions(id="taken"))
+
+
+async def test_a_run_is_not_reset_while_another_of_its_id_is_open(made):
+    first = await named(made, "order-7")
+    await made.result(first)
+    made.hands.answers["b"] = HELD
+    await named(made, "order-7")
+
+    with pytest.raises(AlreadyStartedError, match="another open run"):
+        await made.engine.resets.reset(GUEST, first, Place())
+
+
+@pytest.mark.parametrize("verb", ["reset", "fork"])
+async def test_what_cannot_begin_there_is_refused_and_nothing_ends(made, verb):
+    made.hands.answers["b"] = HELD
+    id = await made.start("main")
+    await made.until(lambda: made.hands.done)
+    does = getattr(made.engine.resets, verb)
+
+    with pytest.raises(NotFoundError):
+        await does(GUEST, "0" * 32, Place())
+    with pytest.raises(NotFoundError):
+        await does("others", id, Place())
+    with pytest.raises(ResetRefusedError, match=r"entries 1 to 4\.$"):
+        await does(GUEST, id, Place(to=5))
+    with pytest.raises(ResetRefusedError, match="has not asked for a step 'z'"):
+        await does(GUEST, id, Place(step="z"))
+
+    assert (await state(made, id))["status"] == "running"
+    assert made.hands.names == ["a", "b"]
+
+
+async def test_a_single_action_has_no_history_to_begin_from(made):
+    made.hands.answers["a"] = HELD
+    id = await made.start("a")
+
+    with pytest.raises(ResetRefusedError, match="single action"):
+        await made.engine.resets.fork(GUEST, id, Place())
+
+
+async def test_it_counts_against_the_limits_of_the_namespace(made, monkeypatch):
+    id = await made.start("main")
+    await made.result(id)
+    usage = made.engine._parts.used(GUEST)
+
+    def refuse(*_):
+        raise ThrottledError("Too many requests.")
+
+    monkeypatch.setattr(type(usage), "admit", refuse)
+    with pytest.raises(ThrottledError):
+        await made.engine.resets.reset(GUEST, id, Place())
+    assert len(await made.executions()) == 1
+
+
+async def test_a_reset_run_can_be_redriven(made):
+    id = await made.start("main")
+    await made.result(id)
+    made.hands.answers["c"] = Failure("Broken", "once")
+    run = await made.engine.resets.reset(GUEST, id, Place(step="b"))
+    await made.result(run)
+    made.hands.answers["c"] = {"n": 33}
+
+    await made.engine.redrive(GUEST, run)
+    assert await made.engine.wait(GUEST, run, 20)
+
+    assert await made.result(run) == {"n": 33}
+    assert made.hands.names == ["a", "b", "c", "b", "c", "c"]
+    assert (await state(made, run))["redriven"] == 1
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("at", [0, 1])
+async def test_a_crash_leaves_the_old_run_or_the_new_one_never_both(at, when):
+    """The first commit is the barrier of the reading, or the reset itself; the second is what follows."""
+    store = DyingStore(MemoryStore(), at, when)
+    made = await begun(store, {**ANSWERS, "b": HELD})
+    await made.put(a=None, b=None, c=None, main=composer.sequence("a", "b", "c"))
+    id = await named(made, "order-7")
+    await made.until(lambda: made.hands.done)
+    await made.settle()
+    store.armed = True
+    resetting = asyncio.ensure_future(made.engine.resets.reset(GUEST, id, Place()))
+    await asyncio.wait({resetting, asyncio.ensure_future(store.dead.wait())}, timeout=20,
+                       return_when=asyncio.FIRST_COMPLETED)  # fmt: skip
+    resetting.cancel()
+    await made.kill()
+
+    again = await begun(store._store, {**ANSWERS, "b": HELD}, clock=made.clock)
+    await again.settle()
+
+    (standing,) = [row.id for row in await again.executions() if row.ended_ms is None]
+    assert await again.engine.identities.run_of(GUEST, "order-7") == standing
+    await again.until(lambda: again.hands.done)
+    again.hands.finish(next(iter(again.hands.done)), {"n": 2})
+    assert await again.result(standing) == {"n": 3}
+    assert again.hands.names == ["b", "c"]
+    await again.kill()
