@@ -158,7 +158,7 @@ _DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
     history.EXECUTION_FAILED: lambda e, _: Description("bad", "failed", _error(e)),
     history.EXECUTION_CANCELLED: lambda _, __: Description("bad", "cancelled"),
     history.EXECUTION_REDRIVEN: lambda _, __: Description("wait", "redriven"),
-    history.EXECUTION_RESET: lambda e, _: Description("wait", e["how"], f"from entry {e['entry']} of {e['from']}"),
+    history.EXECUTION_RESET: lambda e, _: Description("wait", f"{e['how']} of {e['from']} at entry {e['entry']}", e.get("reason", "")),
     history.CANCEL_REQUESTED: lambda _, __: Description("wait", "cancel requested"),
     history.STEP_ACCEPTED: lambda _, first: Description("wait", _step(first), "will answer later"),
     history.STEP_SUCCEEDED: lambda e, first: Description("good", _step(first), _cloud(e) + _value(e)),

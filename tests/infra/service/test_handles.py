@@ -105,3 +105,19 @@ async def test_an_action_that_answers_later_is_completed_by_its_activation(askin
             break
 
     assert await asking.execution(id).wait() == {"n": 1}
+
+
+async def test_an_execution_is_reset_and_forked():
+    async with embedded(actions=[double, fails]) as engine:
+        await engine.deploy("broken", composer.sequence(double, double, fails))
+        id = await engine.start("broken", {"n": 1})
+        with pytest.raises(ActionError):
+            await engine.execution(id).wait()
+        mended = composer.sequence(double, double, double)
+
+        run = await engine.execution(id).reset(step="double", composition=mended)
+        forked = await engine.execution(id).fork(4, input={"n": 50}, id="fork", composition=mended)
+
+        assert await run.wait() == {"n": 8}
+        assert await forked.wait() == {"n": 200}
+        assert (await engine.execution("fork").status())["fork"]["executionId"] == id
