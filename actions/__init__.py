@@ -64,6 +64,7 @@ from .lambdas import (
     version_of,
 )
 from .limits import BOUNDS, Limits
+from .messages import ClosedError, TooManyMessagesError, check_message
 from .model import ACTIVE, Action, Definition, Package, Rule, Trigger, definition_from_json
 from .outcome import (
     BAD_RESPONSE,
@@ -183,6 +184,7 @@ __all__ = [
     "Change",
     "Clock",
     "Closed",
+    "ClosedError",
     "Code",
     "Completion",
     "Composed",
@@ -233,6 +235,7 @@ __all__ = [
     "Target",
     "ThrottledError",
     "TooLargeError",
+    "TooManyMessagesError",
     "Trigger",
     "UnauthorizedError",
     "UnavailableError",
@@ -244,6 +247,7 @@ __all__ = [
     "check_admitted",
     "check_call",
     "check_exported",
+    "check_message",
     "check_payload",
     "chosen",
     "closed",

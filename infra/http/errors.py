@@ -13,6 +13,7 @@ from ...actions import (
     InvalidError,
     NotAcceptableError,
     NotFoundError,
+    RefusedError,
     ReusedKeyError,
     ThrottledError,
     TooLargeError,
@@ -72,7 +73,8 @@ def refused(request: Request, error: Exception) -> Json:
         return failed(request, status, str(error), headers, about)
     if isinstance(error, UnavailableError | BusyError):
         return failed(request, status, str(error), RETRY_AFTER)
-    return failed(request, status, str(error))
+    named = isinstance(error, RefusedError) and error.code
+    return failed(request, status, str(error), None, {"code": error.code} if named else None)
 
 
 def not_served(request: Request, error: Exception) -> Json:

@@ -127,6 +127,21 @@ class ExecutionHandle:
         tree = None if composition is None else composition.to_json()
         await self._engine.redrive(NAMESPACE, self.id, tree)
 
+    async def tell(self, name: str, payload: JSON = None, *, id: str = "") -> bool:
+        """Tells an execution a message. Returns False if one with this id was told before.
+
+        Args:
+            name: of the message.
+            payload: any JSON.
+            id: by which the message is taken once; "" to take it in any case.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ClosedError: it has ended.
+            TooManyMessagesError: too many messages wait for it.
+        """
+        return await self._engine.messages.tell(NAMESPACE, self.id, name, payload, id)
+
     async def complete(self, result: JSON, *, step: str | None = None) -> None:
         """Answers a step that waits for its callback.
 

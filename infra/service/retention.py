@@ -37,7 +37,7 @@ class Retention:
         await self._tasks.__aexit__(None, None, None)
 
     async def _expire(self) -> None:
-        last = key = ""
+        last = key = told = ""
         while True:
             now_ms = self._clock.now_ms()
             before_ms = now_ms - self._kept_ms
@@ -45,4 +45,5 @@ class Retention:
             await self._engine.commit(Write(expired=asked))
             last = await self._engine.executions.forget_names(last, NAMES, before_ms)
             key = await self._engine.calls.keys.forget(key, NAMES, before_ms)
+            told = await self._engine.messages.forget_ids(told, NAMES, before_ms)
             await asyncio.sleep(0 if asked.more else PERIOD_S)  # noqa: TID251  a late deletion does no harm
