@@ -73,8 +73,8 @@ def refused(request: Request, error: Exception) -> Json:
         return failed(request, status, str(error), headers, about)
     if isinstance(error, UnavailableError | BusyError):
         return failed(request, status, str(error), RETRY_AFTER)
-    named = isinstance(error, RefusedError) and error.code
-    return failed(request, status, str(error), None, {"code": error.code} if named else None)
+    code = error.code if isinstance(error, RefusedError) else ""
+    return failed(request, status, str(error), None, {"code": code} if code else None)
 
 
 def not_served(request: Request, error: Exception) -> Json:
