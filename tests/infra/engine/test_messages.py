@@ -7,7 +7,6 @@ import asyncio
 import anyio.lowlevel
 import pytest
 
-from tests.kit.engine.bounded import EXPRESS, document
 from tests.kit.engine.engines import HELD, DyingStore, begun, world
 from tests.kit.engine.infra_clock import FastClock
 from tests.kit.engine.mail import GUEST, kinds, stored, tell, undelivered
@@ -21,7 +20,7 @@ from xingqiao.actions import (
     TooLargeError,
     TooManyMessagesError,
 )
-from xingqiao.composer import path, receive
+from xingqiao.composer import changed, path, receive
 from xingqiao.infra.engine import EngineSettings, Pacing
 from xingqiao.infra.stores import MemoryStore, SqliteStore
 
@@ -41,7 +40,6 @@ async def made():
             twice=composer.sequence(GO, GO),
             later=composer.sequence("a", GO),
             never=composer.sequence("a"),
-            express=document(GO, EXPRESS),
             teller=composer.tell(path("$.to"), "go", {"n": path("$.n")}),
             kept=composer.sequence("a", GO, "a"),
         )
@@ -106,14 +104,20 @@ async def test_an_execution_that_waits_leaves_memory(made):
 async def test_an_execution_that_was_told_nothing_reads_nothing_more(made):
     id = await made.start("main")
     await made.settle()
-    made.store.documents = None  # whoever reads documents fails
+    read, documents = [], made.store.documents
+    made.store.documents = lambda kind, *args, **how: (
+        read.append(kind) or documents(kind, *args, **how)
+    )
 
     await tell(made, id, "go", 1)
 
     assert await made.result(id) == {"value": 1}
+    assert "message" not in read
 
 
-async def test_large_payloads_are_stored_once(made):
+async def test_large_payloads_are_stored_once():
+    made = await begun(answers=ANSWERS)
+    await made.put(a=None, later=composer.sequence("a", GO))
     id = await made.start("later")
     await made.until(lambda: made.hands.invoked)
     large = "x" * 5000
@@ -213,10 +217,12 @@ async def test_the_end_wins_over_a_message_that_nobody_hears(made):
     assert await stored(made, "message") == []
 
 
-@pytest.mark.parametrize(("name", "what"), [("express", "an express"), ("a", "a single action")])
+@pytest.mark.parametrize(("name", "what"), [("later", "an express"), ("a", "a single action")])
 async def test_some_receive_no_messages(made, name, what):
     id = await made.start(name)
-    await made.until(lambda: id in made.engine._parts.runs)
+    await made.until(lambda: made.hands.invoked)
+    run = made.engine._parts.runs[id]
+    run.origin = changed(run.origin, express=name == "later")
 
     with pytest.raises(ConflictError, match=what):
         await tell(made, id, "go")
@@ -280,8 +286,8 @@ async def test_a_step_hears_that_it_cannot_tell(made, name):
 
 
 async def test_an_execution_tells_itself(made):
-    await made.put(self=composer.sequence("a", composer.tell(path("$.id"), "go", 7), GO))
-    id = await made.start("self")
+    await made.put(loner=composer.sequence("a", composer.tell(path("$.id"), "go", 7), GO))
+    id = await made.start("loner")
     await made.until(lambda: made.hands.invoked)
 
     made.hands.finish(made.hands.invoked[0].activation, {"id": id})
@@ -363,6 +369,7 @@ async def test_a_redrive_has_the_messages_that_were_there(made):
     assert await undelivered(made, id) == [2]
     assert len(await stored(made, "message")) == 1
     made.hands.finish(made.hands.invoked[2].activation, {"done": True})
+    await made.engine.wait(GUEST, id, 20)
     assert await made.result(id) == {"done": True}
 
 
