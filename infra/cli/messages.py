@@ -10,7 +10,7 @@ import click
 
 from . import output
 from .completion import execution_ids
-from .options import as_json, connected, parameters
+from .options import as_json, connected, parameters, values
 from .standing import short
 
 if TYPE_CHECKING:
@@ -25,6 +25,19 @@ ENTRIES_SHOWN = 100
 @parameters
 @click.option("--payload", help="Payload as JSON, in place of parameters.")
 @click.option("--message-id", help="Message id. A message with the same id is taken once.")
+@click.option(
+    "--start",
+    metavar="ACTION",
+    help="Composition to start, with the id ID, if no execution with this id is open.",
+)
+@click.option(
+    "--input",
+    "inputs",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
+    help="Parameter of the start. Repeatable.",
+)
 @as_json
 @connected
 def tell(  # noqa: PLR0913  a message has as many sides
@@ -35,6 +48,8 @@ def tell(  # noqa: PLR0913  a message has as many sides
     params: dict[str, Any],
     payload: str | None,
     message_id: str | None,
+    start: str | None,
+    inputs: tuple[tuple[str, str], ...],
     as_json: bool,
 ) -> None:
     """Tell the execution ID the message NAME.
@@ -45,10 +60,16 @@ def tell(  # noqa: PLR0913  a message has as many sides
     if payload is not None and params:
         raise click.UsageError("--payload: give either --payload or parameters")
     body = params if payload is None else _parsed(payload)
-    path = f"executions/{id}/messages/{quote(name, safe='')}"
-    told = client.ask("POST", path, body=body, message=message_id)
+    if start is not None:
+        body = {"input": values(inputs), "payload": body}
+    elif inputs:
+        raise click.UsageError("--input: it is the input of a start: give --start, too")
+    path = f"/messages/{quote(name, safe='')}"
+    told = client.ask_run("POST", id, path, body=body, message=message_id, start=start)
     if as_json:
         output.write_json(told)
+    elif told.get("started"):
+        output.done(f"{id} has started as {told['executionId']}, and is told {name}")
     elif told.get("replayed"):
         output.done(f"{id} was told this message before")
     else:
@@ -73,7 +94,7 @@ def messages(client: Client, id: str, *, limit: int, as_json: bool) -> None:
 
     The oldest come first.
     """
-    found = client.ask("GET", f"executions/{id}/messages", limit=limit)
+    found = client.ask_run("GET", id, "/messages", limit=limit)
     if as_json:
         output.write_json(found)
         return

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ from ...actions import (
     ClosedError,
     ConflictError,
     InvalidError,
+    InvalidIdError,
     NotFoundError,
     RefusedError,
     ThrottledError,
@@ -32,14 +35,18 @@ from ...composer import (
     Failed,
     Message,
     accepts,
+    changed,
     failure,
 )
+from .calls import Beside
 from .message_rows import TOLD, told_document, was_told
 from .names import Sweep
 
 if TYPE_CHECKING:
+    from ...actions import Call
     from ...composer import JSON, Event, Invoke
-    from .core import Core
+    from .calls import Calls, Invoked
+    from .identities import Identities
     from .inbox.inbox import Inbox
     from .live import LiveExecution
     from .recovery import Recovery
@@ -47,13 +54,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+FIRST = 2  # the number of the entry after ExecutionStarted
 FULL = "Execution {id} has {count} messages that it has not received. Tell it more when it has received some."
 
 
 class Messages:
     """Tells executions messages, and lists those that wait."""
 
-    def __init__(self, core: Core, inbox: Inbox, recovery: Recovery) -> None:
+    def __init__(
+        self, identities: Identities, inbox: Inbox, recovery: Recovery, calls: Calls
+    ) -> None:
+        core = identities.core
+        self._identities, self._calls = identities, calls
         self._parts, self._store, self._tick = core.parts, core.parts.store, core.tick
         self._inbox, self._recovery, self._tasks = inbox, recovery, core.tasks
         self._sweep = Sweep(core.parts, core.tick, TOLD)
@@ -98,10 +110,7 @@ class Messages:
         if not accepts(machine.inbox, machine.fibers.values(), machine.program, message):
             raise TooManyMessagesError(FULL.format(id=run.id, count=MAX_MESSAGES))
         self._inbox.tell(run, message)
-        if message.id:
-            now_ms = self._parts.clock.now_ms()
-            told = told_document(run.id, message.id, now_ms)
-            self._tick.gathering.write.documents.append(told)
+        self._note_id(run, message.id)
 
     async def _fresh(self, namespace: str, execution: str, id: str) -> LiveExecution | None:
         """The execution, to be used before anything is awaited; None if it knows the message."""
@@ -146,34 +155,83 @@ class Messages:
             for message in inbox or ()
         ]
 
+    # --- told with a start -------------------------------------------------------------------
+
+    async def tell_or_start(
+        self, call: Call, name: str, payload: JSON, id: str = ""
+    ) -> tuple[Invoked, bool]:
+        """Tells the open execution with the id of a call a message, or starts one that has been told it.
+
+        The start and the message are one commit. The policy for an open execution is `use`.
+
+        Returns:
+            The call, and whether the message is new.
+
+        Raises:
+            RefusedError: the execution may not start now, or cannot be told.
+        """
+        check_message(name, id)
+        check_size(payload)
+        if not call.options.id:
+            raise InvalidIdError("An execution that is told a message or started needs an id.")
+        self._check_receives(call)
+        call = replace(call, options=changed(call.options, on_open="use"))
+        told = (Message(FIRST, name, id, payload),)
+        beside = Beside(told=told, begun=partial(self._note_id, id=id))
+        while True:
+            invoked = await self._calls.invoke(call, beside=beside)
+            if invoked.started:
+                return invoked, True
+            with suppress(ClosedError):  # it has ended since
+                new = await self.tell(call.namespace, invoked.activation, name, payload, id)
+                return invoked, new
+
+    def _check_receives(self, call: Call) -> None:
+        action = self._parts.catalog.resolve(call.name, call.namespace)
+        if action.program is None or action.express:
+            raise InvalidError(
+                f"{action.name} cannot be started with a message: only a composition receives messages."
+            )
+
+    def _note_id(self, run: LiveExecution, id: str) -> None:
+        """Notes that an execution was told a message with this id."""
+        if id:
+            told = told_document(run.id, id, self._parts.clock.now_ms())
+            self._tick.gathering.write.documents.append(told)
+
     # --- told by a step ----------------------------------------------------------------------
 
     def carry_out(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
-        """Tells the message of a step that is durable now, and answers the step, if it can in one commit."""
-        self._tasks.create_task(self._carried_out(run.origin.namespace, (run.id, fiber), command))
+        """Tells the message of a step that is durable now, and answers the step in the same commit."""
+        if not self._recovery.stopping:  # else it is sent after the next start
+            self._tasks.create_task(self._carried_out(run, fiber, command))
 
-    async def _carried_out(self, namespace: str, place: tuple[str, str], command: Invoke) -> None:
-        tell, turn = command.tell, command.turn
+    async def _carried_out(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
+        tell, turn, place = command.tell, command.turn, (fiber, command.turn)
         assert tell is not None  # noqa: S101  only such commands come here
-        event: Event = Completed(turn, {"executionId": tell.execution, "message": tell.id})
+        event: Event
         try:
             self._tick.ensure()
-            run = await self._fresh(namespace, tell.execution, tell.id)
-            if run is not None:
-                self._put(run, Message(0, tell.name, tell.id, command.params))
-        except UnavailableError as error:  # it is sent again after the next start, or in a while
-            log.warning("execution %s cannot tell a message now: %s", place[0], error)
-            again = partial(self._again, namespace, place, command)
+            namespace = run.origin.namespace
+            id = await self._identities.run_of(namespace, tell.execution)
+            target = await self._fresh(namespace, id, tell.id)
+            if place not in run.put_off:
+                return  # it was cancelled meanwhile
+            if target is not None:
+                self._put(target, Message(0, tell.name, tell.id, command.params))
+        except UnavailableError as error:
+            log.warning("execution %s cannot tell a message now: %s", run.id, error)
+            again = partial(self.carry_out, run, fiber, command)
             pause_s = self._parts.settings.pacing.visit_retry_s
             asyncio.get_running_loop().call_later(pause_s, again)
             return
         except RefusedError as error:
             event = Failed(turn, failure(_code(error), str(error)), may_have_run="no")
-        self._recovery.visit(place[0], lambda run: self._inbox.deliver(run, place[1], event))
-
-    def _again(self, namespace: str, place: tuple[str, str], command: Invoke) -> None:
-        if not self._recovery.stopping:
-            self._tasks.create_task(self._carried_out(namespace, place, command))
+        else:
+            event = Completed(turn, {"executionId": id, "message": tell.id})
+        if place in run.put_off:
+            run.put_off.discard(place)
+            self._inbox.deliver(run, fiber, event)
 
     async def forget_ids(self, after: str, count: int, before_ms: int) -> str:
         """Drops ids of messages of executions that are not kept any more: see `Executions.forget_names`."""

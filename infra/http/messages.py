@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...actions import InvalidError
+from ...actions import Call, InvalidError, StartOptions
+from ...composer import Name
 from . import requests
 from .responses import Json
-from .runs import run_of
+from .runs import given_id, run_of
 from .visibility import is_run_hidden
 
 if TYPE_CHECKING:
@@ -21,13 +22,43 @@ DEFAULT_LIST = 100
 
 
 async def tell(request: Request, api: Api) -> Json:
-    """Tells an execution a message, whose payload is the body; with `message=ID` it is taken once. 202: it is durable."""
+    """Tells an execution a message, whose payload is the body; with `message=ID` it is taken once. 202: it is durable.
+
+    With `start=ACTION` the execution starts if none with this id is open, told the message before its first part
+    runs; the body is `{"input", "payload"}`.
+    """
+    if "start" in request.query_params:
+        return await _tell_or_start(request, api)
     namespace, execution = await run_of(request, api)
-    id = _id(request)
+    id, name = _id(request), request.path_params["name"]
     payload = await requests.body(request, api.payload_bytes)
-    name = request.path_params["name"]
     taken = await api.engine.messages.tell(namespace, execution, name, payload, id)
     return Json(_accepted(execution, name, id, taken=taken), 202)
+
+
+async def _tell_or_start(request: Request, api: Api) -> Json:
+    namespace, query, name = (
+        api.auth.own(request),
+        request.query_params,
+        request.path_params["name"],
+    )
+    document = await requests.parameters(request, api.payload_bytes)
+    if unknown := document.keys() - {"input", "payload"}:
+        raise InvalidError(f"'{min(unknown)}' is not known: give input and payload.")
+    options = StartOptions(
+        id=given_id(request), on_open="use", on_closed=query.get("on_closed", "allow")
+    )
+    call = Call(
+        name=Name.parse(query["start"]).within(namespace),
+        params=requests.member(document, "input", dict) or {},
+        namespace=namespace,
+        trace=requests.trace(request),
+        options=options,
+    )
+    payload, id = document.get("payload"), _id(request)
+    invoked, taken = await api.engine.messages.tell_or_start(call, name, payload, id)
+    accepted = _accepted(invoked.activation, name, id, taken=taken)
+    return Json({**accepted, "id": options.id, "started": invoked.started}, 202)
 
 
 def _id(request: Request) -> str:

@@ -122,6 +122,7 @@ class Following:
             self._hold(run, fiber, command)
             return []
         if command.tell is not None:
+            run.put_off.add((fiber, command.turn))  # it stays in memory until it is told
             self._tick.gathering.effects.append(partial(self._tell, run, fiber, command))
             return []
         action = target(self._parts, run, command)

@@ -102,3 +102,37 @@ async def test_malformed_and_large_ones_are_refused(deployed, client, name, body
     answer = await client.post(f"/executions/{id}/messages/{name}", content=body, params=query)
 
     assert answer.status_code == status
+
+
+# --- with a start ---------------------------------------------------------------------------------
+
+
+async def test_a_message_starts_an_execution_and_the_next_is_told_to_it(deployed, client):
+    url, query = "/executions/order-7/messages/go", {"start": "later"}
+
+    first = await client.post(url, params=query, json={"input": {"n": 1}, "payload": "a"})
+    second = await client.post(url, params={**query, "message": "m"}, json={"payload": "b"})
+
+    id = first.json()["executionId"]
+    assert (first.status_code, second.status_code) == (202, 202)
+    assert first.json() == {"executionId": id, "name": "go", "id": "order-7", "started": True}
+    assert second.json() == {**first.json(), "message": "m", "started": False}
+    found = (await client.get("/executions/order-7/messages")).json()
+    assert [message["payload"] for message in found] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "body", "status"),
+    [
+        ("order-7", {"start": "hold"}, {}, 400),
+        ("order-7", {"start": "unknown"}, {}, 404),
+        ("order-7", {"start": "later"}, {"params": {}}, 400),
+        ("order-7", {"start": "later"}, {"input": 7}, 400),
+        ("order-7", {"start": "later", "on_closed": "x"}, {}, 400),
+        (UNKNOWN, {"start": "later"}, {}, 400),
+    ],
+)
+async def test_a_start_that_cannot_be_is_refused(deployed, client, path, query, body, status):
+    answer = await client.post(f"/executions/{path}/messages/go", params=query, json=body)
+
+    assert answer.status_code == status, answer.text
