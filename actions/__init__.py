@@ -81,6 +81,7 @@ from .lambdas import (
     version_of,
 )
 from .limits import BOUNDS, Limits
+from .messages import ClosedError, TooManyMessagesError, check_message
 from .model import ACTIVE, Action, Definition, Package, Rule, Trigger, definition_from_json
 from .outcome import (
     BAD_RESPONSE,
@@ -202,6 +203,7 @@ __all__ = [
     "Change",
     "Clock",
     "Closed",
+    "ClosedError",
     "Code",
     "Completion",
     "Composed",
@@ -259,6 +261,7 @@ __all__ = [
     "Target",
     "ThrottledError",
     "TooLargeError",
+    "TooManyMessagesError",
     "Trigger",
     "UnauthorizedError",
     "UnavailableError",
@@ -272,6 +275,7 @@ __all__ = [
     "check_call",
     "check_exported",
     "check_id",
+    "check_message",
     "check_options",
     "check_payload",
     "check_token",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..errors import ExpressionError, ProgramError
 from ..expressions import Template, parse_predicate
 from ..values import MADE_DEPTH, flaw
+from .inbox import check_want
 from .instructions import Enter, Guard, Instruction, Invoke, Open, Operate
 from .plain import PLAIN
 from .retries import RetryPolicy
@@ -178,9 +179,11 @@ _CODECS: dict[str, _Codec] = {
     "count": _NUMBER,
     "decide": _NUMBER,
     "done": _NUMBER,
+    "drop": _plain(bool),
     "each": _TEMPLATE,
     "end": _NUMBER,
     "errors": _TEXT,
+    "execution": _TEMPLATE,
     "field": _plain(str, NoneType),
     "first": _plain(bool),
     "function": _TEXT,
@@ -193,6 +196,7 @@ _CODECS: dict[str, _Codec] = {
     "order": _TEXT,
     "otherwise": _NUMBER,
     "path": _TEXT,
+    "payload": _TEMPLATE,
     "pivot": _plain(bool),
     "policy": (RetryPolicy.to_json, RetryPolicy.from_json),
     "predicate": _PREDICATE,
@@ -216,6 +220,7 @@ _CODECS: dict[str, _Codec] = {
     "unnamed": _NUMBER,
     "until": _plain(bool),
     "variables": _plain(dict),
+    "want": (lambda value: value, check_want),
 }
 
 
@@ -225,5 +230,5 @@ def _codec(instruction: type[Any], member: str) -> _Codec:
     return _CODECS.get(member, _JSON)
 
 
-_OPTIONAL = {"all", "always", "calls", "each", "pivot", "undo", "predicate", "template", "field", "errors", "after", "names", "first", "until",
+_OPTIONAL = {"all", "always", "calls", "drop", "each", "pivot", "undo", "predicate", "template", "field", "errors", "after", "names", "first", "until",
              "concurrency"}  # fmt: skip

@@ -9,6 +9,7 @@ import click
 from . import files, offline, output
 from .client import annotations_of
 from .completion import execution_ids
+from .messages import messages, tell
 from .options import (
     FILE,
     as_json,
@@ -48,6 +49,8 @@ execution.add_command(watch)
 execution.add_command(logs)
 execution.add_command(reset)
 execution.add_command(fork)
+execution.add_command(tell)
+execution.add_command(messages)
 
 
 @execution.command(

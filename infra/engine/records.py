@@ -22,6 +22,7 @@ from ...composer import (
     Compensating,
     Failure,
     Fiber,
+    Hearing,
     Invoking,
     Joining,
     Paused,
@@ -368,6 +369,9 @@ def _stand(program: Program, fiber: Fiber, parked: Container[tuple[str, int]]) -
             doc |= _step(instruction, wait, parked=(fiber.id, fiber.turn) in parked)
         case Sleeping(until_ms=until_ms):
             doc |= {"waits": "timer", "until": until_ms}
+        case Hearing(since_ms=since_ms):
+            doc |= {"waits": "message", "want": instruction.want, "path": instruction.path}  # type: ignore[union-attr]
+            doc["since"] = since_ms
         case Joining():
             doc |= {"waits": "branches", "path": getattr(instruction, "path", "")}
         case Paused(failure=failure):

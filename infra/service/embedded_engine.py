@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from ..stepfunctions import Call as Operations
     from .app import Service
 
+    Telling = tuple[str, JSON] | tuple[str, JSON, str]
+
 
 class Embedded:
     """An engine and its actions, in the namespace `guest`."""
@@ -171,6 +173,27 @@ class Embedded:
         """
         options = StartOptions(id=id, on_open=on_open, on_closed=on_closed)
         return (await self.engine.invoke(_call(name, params, token, options))).activation
+
+    async def tell_or_start(
+        self, name: str, params: dict[str, JSON] | None = None, *, id: str, message: Telling
+    ) -> str:
+        """Tells the open execution with your id a message, or starts one that is told it first, in one commit.
+
+        Args:
+            name: the composition to start if no execution with the id is open.
+            params: its parameters.
+            id: your id for the execution.
+            message: `(name, payload)`, or `(name, payload, message id)`: a message id is taken once.
+
+        Returns:
+            The id of the run that is told.
+
+        Raises:
+            RefusedError: the composition does not exist, or the message is refused.
+        """
+        call = _call(name, params, "", StartOptions(id=id, on_open="use"))
+        invoked, _ = await self.engine.messages.tell_or_start(call, *message)
+        return invoked.activation
 
     # --- executions --------------------------------------------------------------------------
 

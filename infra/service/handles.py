@@ -204,6 +204,21 @@ class ExecutionHandle:
     def _other(self, id: str) -> ExecutionHandle:
         return ExecutionHandle(self._engine, id, self._define)
 
+    async def tell(self, name: str, payload: JSON = None, *, id: str = "") -> bool:
+        """Tells an execution a message. Returns False if one with this id was told before.
+
+        Args:
+            name: of the message.
+            payload: any JSON.
+            id: by which the message is taken once; "" to take it in any case.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ClosedError: it has ended.
+            TooManyMessagesError: too many messages wait for it.
+        """
+        return await self._engine.messages.tell(NAMESPACE, await self._run(), name, payload, id)
+
     async def complete(self, result: JSON, *, step: str | None = None) -> None:
         """Answers a step that waits for its callback.
 
