@@ -20,7 +20,12 @@ from ..composer import Error
 
 
 class RefusedError(Error):
-    """The request is refused. Nothing has happened."""
+    """The request is refused. Nothing has happened.
+
+    `code` names the reason for programs; "" if the status says enough.
+    """
+
+    code: str = ""
 
 
 class InvalidError(RefusedError):

@@ -21,6 +21,7 @@ from .dsl.combinators.control import (
     when_nosave,
 )
 from .dsl.combinators.data import (
+    annotate,
     assign,
     forward,
     let,
@@ -64,7 +65,7 @@ from .freezing import changed, frozen
 from .languages import asl, forks, read_composer
 from .languages.asl.running.task_tokens import task_token, token_place
 from .machine.changes import Changes
-from .machine.commands import Abandon, Command, Invoke, Spawn
+from .machine.commands import Abandon, Annotate, Command, Invoke, Spawn
 from .machine.conductor import Transition, advance
 from .machine.conductor_action import CONDUCTING
 from .machine.cursor import Context, Limits
@@ -83,8 +84,17 @@ from .machine.events import (
     TimerFired,
 )
 from .machine.execution import Execution
-from .machine.fiber import Fiber
-from .machine.history import EXECUTION_FAILED, PAUSED, RESOLVED, RESUMED, STUCK, Entry
+from .machine.fiber import ROOT, Fiber
+from .machine.history import (
+    ANNOTATED,
+    ANNOTATION_REFUSED,
+    EXECUTION_FAILED,
+    PAUSED,
+    RESOLVED,
+    RESUMED,
+    STUCK,
+    Entry,
+)
 from .machine.program import Program
 from .machine.redrive import RedriveError, redrive
 from .machine.retries import RetryPolicy
@@ -120,6 +130,8 @@ from .views.diagram import dot, mermaid
 from .views.timelines import Line, timeline
 
 __all__ = [
+    "ANNOTATED",
+    "ANNOTATION_REFUSED",
     "APPLICATION_ERROR",
     "CANCELLED",
     "CONDUCTING",
@@ -131,6 +143,7 @@ __all__ = [
     "PAUSED",
     "RESOLVED",
     "RESUMED",
+    "ROOT",
     "STUCK",
     "TIMEOUT",
     "Abandon",
@@ -138,6 +151,7 @@ __all__ = [
     "ActionFunction",
     "AlwaysRevert",
     "AlwaysRevertAll",
+    "Annotate",
     "Block",
     "Cancelled",
     "CaptureError",
@@ -194,6 +208,7 @@ __all__ = [
     "activation_id",
     "advance",
     "after",
+    "annotate",
     "any",
     "asl",
     "assign",

@@ -45,6 +45,8 @@ TRANSACTION_ABORTED: Final = "TransactionAborted"
 HEARTBEAT: Final = "Heartbeat"
 CHILDREN_ENDED: Final = "ChildrenEnded"
 REBOUND: Final = "Rebound"
+ANNOTATED: Final = "Annotated"
+ANNOTATION_REFUSED: Final = "AnnotationRefused"
 
 NOTHING: Final[Any] = object()
 

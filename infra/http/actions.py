@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...actions import Call, InvalidError, status_of
+from ...actions import PLAIN, Call, InvalidError, status_of
 from . import requests
+from .attributes import described
 from .definitions import name_of
 from .responses import Json
 
@@ -36,6 +37,7 @@ async def invoke_action(request: Request, api: Api) -> Json:
         namespace=caller,
         trace=requests.trace(request),
         idempotency_key=_idempotency_key(request),
+        options=described(query, PLAIN),
     )
     wait_ms = None
     if requests.flag(query, "blocking"):

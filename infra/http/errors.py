@@ -72,7 +72,8 @@ def refused(request: Request, error: Exception) -> Json:
         return failed(request, status, str(error), headers, about)
     if isinstance(error, UnavailableError | BusyError):
         return failed(request, status, str(error), RETRY_AFTER)
-    return failed(request, status, str(error))
+    about_code = {"code": code} if (code := getattr(error, "code", "")) else None
+    return failed(request, status, str(error), about=about_code)
 
 
 def not_served(request: Request, error: Exception) -> Json:
