@@ -42,7 +42,7 @@ class Assign:
 class Annotate:
     """Gives the execution attributes, filled templates, by which it is found; the value stays."""
 
-    attributes: dict[str, Template]
+    assignments: dict[str, Template]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,7 +96,7 @@ def _assign(cursor: Cursor, i: instructions.Assign) -> Reaction:
 def _annotate(cursor: Cursor, i: instructions.Annotate) -> Reaction:
     scope = cursor.scope()
     attributes: dict[str, JSON] = {}
-    for name, template in i.attributes.items():
+    for name, template in i.assignments.items():
         filled = template.fill(scope)
         if type(filled) is Failure:
             return filled

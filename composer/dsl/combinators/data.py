@@ -186,7 +186,7 @@ def annotate(**attributes: Any) -> Composition:
 
 
 def _lower_annotate(a: Assembler, node: Composition) -> None:
-    a.emit(i.Annotate, attributes=node.arguments["attributes"])
+    a.emit(i.Annotate, assignments=node.arguments["attributes"])
 
 
 ANNOTATE: Final = define(
