@@ -66,7 +66,7 @@ class Field:
 
 
 @frozen
-class Test:
+class Term:
     """A test of a field: `=`, `<`, `<=`, `>`, `>=`, `in`, `between`, `starts_with`, or `has` any value."""
 
     field: Field
@@ -89,7 +89,7 @@ class Or:
     parts: tuple[Predicate, ...]
 
 
-Predicate: TypeAlias = "Test | Not | And | Or"
+Predicate: TypeAlias = "Term | Not | And | Or"
 
 
 @frozen
@@ -137,7 +137,7 @@ def holds(predicate: Predicate, values: Callable[[Field], Sequence[Scalar]]) -> 
             return any(holds(part, values) for part in parts)
         case Not(part):
             return not holds(part, values)
-        case Test(field, op, wanted):
+        case Term(field, op, wanted):
             fits = _FITS[op]
             return any(fits(value, wanted) for value in values(field))
 
@@ -296,7 +296,7 @@ class _Parser:
             if field.type not in (TEXT, KEYWORDS):
                 _fail(at, f"'{field.name}' is {_A[field.type]}: starts_with takes text or keywords")
             self._expect(",", "after the field of 'starts_with'")
-            made = Test(field, "starts_with", (self._value(field),))
+            made = Term(field, "starts_with", (self._value(field),))
             self._expect(")", "after the text of 'starts_with'")
             return made
         return self._test(self._field())
@@ -321,7 +321,7 @@ class _Parser:
         if op == "is":
             negated = self._took("not")
             self._expect("null", "after 'is'")
-            return Test(field, "has") if negated else Not(Test(field, "has"))
+            return Term(field, "has") if negated else Not(Term(field, "has"))
         negated = op == "not"
         if negated:
             token = self._take()
@@ -336,16 +336,16 @@ class _Parser:
                 token.at,
                 f"{_shown(token)} is not expected after '{field.name}': give one of {known}",
             )
-        return And((Test(field, "has"), Not(test))) if negated else test
+        return And((Term(field, "has"), Not(test))) if negated else test
 
     def _compared(self, field: Field, op: str, at: int) -> Predicate:
         if op in ("=", "!="):
-            test = Test(field, "=", (self._value(field),))
-            return test if op == "=" else And((Test(field, "has"), Not(test)))
+            test = Term(field, "=", (self._value(field),))
+            return test if op == "=" else And((Term(field, "has"), Not(test)))
         self._check_order(field, op, at)
-        return Test(field, op, (self._value(field),))
+        return Term(field, op, (self._value(field),))
 
-    def _among(self, field: Field) -> Test:
+    def _among(self, field: Field) -> Term:
         self._expect("(", "after 'in'")
         values = [self._value(field)]
         while self._took(","):
@@ -354,13 +354,13 @@ class _Parser:
                 _fail(self._next.at, f"the filter has more than {MAX_TERMS} terms")
             values.append(self._value(field))
         self._expect(")", "after the values of 'in'")
-        return Test(field, "in", tuple(values))
+        return Term(field, "in", tuple(values))
 
-    def _between(self, field: Field, at: int) -> Test:
+    def _between(self, field: Field, at: int) -> Term:
         self._check_order(field, "between", at)
         low = self._value(field)
         self._expect("and", "between two values")
-        return Test(field, "between", (low, self._value(field)))
+        return Term(field, "between", (low, self._value(field)))
 
     def _check_order(self, field: Field, op: str, at: int) -> None:
         if field.type in (BOOLEAN, KEYWORDS):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 
-from ...actions import UNENDED_MS, And, Not, Or, Test
+from ...actions import UNENDED_MS, And, Not, Or, Term
 
 if TYPE_CHECKING:
     import sqlite3
@@ -71,13 +71,13 @@ def condition(predicate: Predicate, values: list[Scalar]) -> str:
             return "(" + " OR ".join([condition(part, values) for part in parts]) + ")"
         case Not(part):
             return f"NOT {condition(part, values)}"
-        case Test():
+        case Term():
             return _tested(predicate, values)
         case _:
             assert_never(predicate)
 
 
-def _tested(test: Test, values: list[Scalar]) -> str:
+def _tested(test: Term, values: list[Scalar]) -> str:
     field = test.field
     if not field.key:
         column = _COLUMNS[field.name]
@@ -90,7 +90,7 @@ def _tested(test: Test, values: list[Scalar]) -> str:
     )
 
 
-def _compared(column: str, test: Test, values: list[Scalar]) -> str:
+def _compared(column: str, test: Term, values: list[Scalar]) -> str:
     match test.op:
         case "has":
             return f"{column} IS NOT NULL"
@@ -129,7 +129,7 @@ def source(db: sqlite3.Connection, predicate: Predicate | None, namespace: str) 
     A source is counted up to `FEW` executions and one more.
     """
     match predicate:
-        case Test():
+        case Term():
             lane = _lane(predicate, namespace)
             return None if lane is None else Source(lane, sum(_count(db, each) for each in lane))
         case And(parts):
@@ -158,7 +158,7 @@ def _count(db: sqlite3.Connection, lane: Lane) -> int:
     return total
 
 
-def _lane(test: Test, namespace: str) -> list[Lane] | None:
+def _lane(test: Term, namespace: str) -> list[Lane] | None:
     field, op = test.field, test.op
     if field.name == "run" and op in ("=", "in"):
         return [

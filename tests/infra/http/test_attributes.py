@@ -137,7 +137,9 @@ async def test_pages_go_on_after_a_cursor_while_executions_begin(deployed, clien
         await deployed.record(id)
     seen, after = [], {}
     while True:
-        answer = await client.get("/executions", params={"where": "amount >= 0", "limit": 2, **after})
+        answer = await client.get(
+            "/executions", params={"where": "amount >= 0", "limit": 2, **after}
+        )
         page = answer.json()
         seen += [execution["executionId"] for execution in page["executions"]]
         if "next" not in page:
@@ -153,7 +155,9 @@ async def test_executions_are_counted_by_status(deployed, client):
         await deployed.record(await start(deployed, name, amount=1))
     await start(deployed, "long", amount=1)
 
-    answer = await client.get("/executions/count", params={"where": "amount = 1", "group": "status"})
+    answer = await client.get(
+        "/executions/count", params={"where": "amount = 1", "group": "status"}
+    )
 
     assert answer.json() == {"count": 4, "groups": {"running": 1, "succeeded": 2, "failed": 1}}
     answer = await client.get("/executions/count", params={"where": "action = 'good'"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from xingqiao.actions import And, Field, Not, Or, Test
+from xingqiao.actions import And, Field, Not, Or, Term
 from xingqiao.actions.attributes import FIELDS, key_of
 
 DECLARED = {
@@ -59,7 +59,7 @@ def _tests(field):
     def test(op):
         sizes = {"has": (0, 0), "in": (1, 3), "between": (2, 2)}.get(op, (1, 1))
         made = st.lists(scalars, min_size=sizes[0], max_size=sizes[1])
-        return made.map(lambda found: Test(field, op, tuple(found)))
+        return made.map(lambda found: Term(field, op, tuple(found)))
 
     return st.sampled_from(ops).flatmap(test)
 
