@@ -14,7 +14,7 @@ keywords has several values: a test holds if one of them fits. `a != b` means `a
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias, assert_never
 
 from ..composer import frozen
 from .attributes import (
@@ -140,6 +140,8 @@ def holds(predicate: Predicate, values: Callable[[Field], Sequence[Scalar]]) -> 
         case Term(field, op, wanted):
             fits = _FITS[op]
             return any(fits(value, wanted) for value in values(field))
+        case _:
+            assert_never(predicate)
 
 
 _FITS: dict[str, Callable[..., bool]] = {
