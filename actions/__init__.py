@@ -1,7 +1,19 @@
 """Actions, calls and activations, and the ports to the outside. The rules are pure."""
 
-from .activation import Closed, Conducted, Opened, closed, record, summary
-from .admission import Quotas, Usage, check_call, check_payload
+from .activation import (
+    Closed,
+    Conducted,
+    Opened,
+    closed,
+    record,
+    summary,
+)
+from .admission import (
+    Quotas,
+    Usage,
+    check_call,
+    check_payload,
+)
 from .arns import (
     ACCOUNT,
     REGION,
@@ -14,7 +26,21 @@ from .arns import (
     MapRunArn,
     parsed_arn,
 )
-from .catalog import SYSTEM, Catalog, Change
+from .attributes import (
+    ATTRIBUTE_TYPES,
+    MAX_ATTRIBUTES,
+    MAX_MEMO_BYTES,
+    Indexed,
+    Scalar,
+    check_name,
+    check_type,
+    indexed,
+)
+from .catalog import (
+    SYSTEM,
+    Catalog,
+    Change,
+)
 from .clouds import (
     AZURE,
     CLOUDEVENTS,
@@ -27,12 +53,30 @@ from .clouds import (
     STATES,
     WHISK,
 )
-from .coded import Code, Inline
-from .composed import MAX_SEQUENCE, Composed
-from .definitions import define_action
-from .deployments import Deployment, Plan, deployment_of, planned
-from .documents import Document, Stored
-from .entities import EntitySettings
+from .coded import (
+    Code,
+    Inline,
+)
+from .composed import (
+    MAX_SEQUENCE,
+    Composed,
+)
+from .definitions import (
+    define_action,
+)
+from .deployments import (
+    Deployment,
+    Plan,
+    deployment_of,
+    planned,
+)
+from .documents import (
+    Document,
+    Stored,
+)
+from .entities import (
+    EntitySettings,
+)
 from .errors import (
     AlreadyCompletedError,
     AlreadyStartedError,
@@ -50,8 +94,31 @@ from .errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from .executables import KINDS
-from .feeds import ALARM, INTERVAL, ONCE, Schedule, scheduled
+from .executables import (
+    KINDS,
+)
+from .feeds import (
+    ALARM,
+    INTERVAL,
+    ONCE,
+    Schedule,
+    scheduled,
+)
+from .filters import (
+    EVERYTHING,
+    STARTED,
+    UNENDED_MS,
+    And,
+    Field,
+    Filter,
+    InvalidFilterError,
+    Not,
+    Or,
+    Predicate,
+    Term,
+    holds,
+    parse,
+)
 from .identities import (
     Decision,
     Known,
@@ -65,9 +132,20 @@ from .identities import (
     decided,
     is_run,
 )
-from .integrations import is_integration
-from .invocation import Call, Invocation
-from .kinds import COMPOSITION, MACHINE, NODE, PYTHON, SEQUENCE
+from .integrations import (
+    is_integration,
+)
+from .invocation import (
+    Call,
+    Invocation,
+)
+from .kinds import (
+    COMPOSITION,
+    MACHINE,
+    NODE,
+    PYTHON,
+    SEQUENCE,
+)
 from .lambdas import (
     AT,
     FUNCTION,
@@ -80,9 +158,24 @@ from .lambdas import (
     request_id,
     version_of,
 )
-from .limits import BOUNDS, Limits
-from .messages import ClosedError, TooManyMessagesError, check_message
-from .model import ACTIVE, Action, Definition, Package, Rule, Trigger, definition_from_json
+from .limits import (
+    BOUNDS,
+    Limits,
+)
+from .messages import (
+    ClosedError,
+    TooManyMessagesError,
+    check_message,
+)
+from .model import (
+    ACTIVE,
+    Action,
+    Definition,
+    Package,
+    Rule,
+    Trigger,
+    definition_from_json,
+)
 from .outcome import (
     BAD_RESPONSE,
     CRASHED,
@@ -104,7 +197,10 @@ from .outcome import (
     outcome_of,
     status_of,
 )
-from .parameters import listed, merged
+from .parameters import (
+    listed,
+    merged,
+)
 from .ports import (
     TAIL_LISTS,
     ActivationRow,
@@ -123,10 +219,27 @@ from .ports import (
     Store,
     Write,
 )
-from .remotes import REMOTES, Remote, Retrying, parsed_remote
-from .requirements import OFFERED
-from .starting import CLOSED_POLICIES, OPEN_POLICIES, PLAIN, StartOptions
-from .triggers import about_trigger, closed_trigger, fired, not_fired
+from .remotes import (
+    REMOTES,
+    Remote,
+    Retrying,
+    parsed_remote,
+)
+from .requirements import (
+    OFFERED,
+)
+from .starting import (
+    CLOSED_POLICIES,
+    OPEN_POLICIES,
+    PLAIN,
+    StartOptions,
+)
+from .triggers import (
+    about_trigger,
+    closed_trigger,
+    fired,
+    not_fired,
+)
 from .web import (
     METHODS,
     NotAcceptableError,
@@ -146,6 +259,7 @@ __all__ = [
     "ACTIVE",
     "ALARM",
     "AT",
+    "ATTRIBUTE_TYPES",
     "AZURE",
     "BAD_RESPONSE",
     "BOUNDS",
@@ -154,6 +268,7 @@ __all__ = [
     "COMPOSITION",
     "CRASHED",
     "DURABLE",
+    "EVERYTHING",
     "FAILURES",
     "FUNCTION",
     "GCP",
@@ -168,6 +283,8 @@ __all__ = [
     "LATEST",
     "LOST",
     "MACHINE",
+    "MAX_ATTRIBUTES",
+    "MAX_MEMO_BYTES",
     "MAX_SEQUENCE",
     "METHODS",
     "NODE",
@@ -183,12 +300,14 @@ __all__ = [
     "REMOTES",
     "RESERVED",
     "SEQUENCE",
+    "STARTED",
     "STATES",
     "STATUS_TEXT",
     "SYSTEM",
     "TAIL_LISTS",
     "THROTTLED",
     "UNAVAILABLE",
+    "UNENDED_MS",
     "WAITING",
     "WHISK",
     "Action",
@@ -196,6 +315,7 @@ __all__ = [
     "ActivityArn",
     "AlreadyCompletedError",
     "AlreadyStartedError",
+    "And",
     "Arn",
     "Arns",
     "Call",
@@ -219,11 +339,15 @@ __all__ = [
     "Expiry",
     "ExpressArn",
     "FiberRow",
+    "Field",
+    "Filter",
     "ForbiddenError",
     "Ids",
     "InDoubtError",
+    "Indexed",
     "Inline",
     "InvalidError",
+    "InvalidFilterError",
     "InvalidIdError",
     "Invocation",
     "Invoker",
@@ -232,11 +356,14 @@ __all__ = [
     "MachineArn",
     "MapRunArn",
     "MayHaveRun",
+    "Not",
     "NotAcceptableError",
     "NotFoundError",
     "Opened",
+    "Or",
     "Package",
     "Plan",
+    "Predicate",
     "PromptInvoker",
     "Query",
     "Quotas",
@@ -251,6 +378,7 @@ __all__ = [
     "ReusedKeyError",
     "Rule",
     "Saved",
+    "Scalar",
     "Schedule",
     "Standing",
     "Start",
@@ -259,6 +387,7 @@ __all__ = [
     "Stored",
     "TakenIdError",
     "Target",
+    "Term",
     "ThrottledError",
     "TooLargeError",
     "TooManyMessagesError",
@@ -276,9 +405,11 @@ __all__ = [
     "check_exported",
     "check_id",
     "check_message",
+    "check_name",
     "check_options",
     "check_payload",
     "check_token",
+    "check_type",
     "chosen",
     "closed",
     "closed_trigger",
@@ -290,6 +421,8 @@ __all__ = [
     "fired",
     "found_function",
     "function_of",
+    "holds",
+    "indexed",
     "is_integration",
     "is_run",
     "listed",
@@ -297,6 +430,7 @@ __all__ = [
     "merged",
     "not_fired",
     "outcome_of",
+    "parse",
     "parsed_arn",
     "parsed_remote",
     "planned",

@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from ..composer import JSON
+    from .attributes import Indexed
     from .documents import Document
+    from .filters import Filter
     from .invocation import Invocation
     from .outcome import Completion
 
@@ -108,6 +110,7 @@ class Write:
     dropped: fibers of an execution whose ids begin with a prefix ("" for all).
     history: (execution, number of the first entry, a JSON list of entries); read in order of number.
     values: (execution, key, JSON): large values, referred to from elsewhere.
+    indexed: the values under which executions are found; an execution's replace those before, and go with it.
     expired: deletes some of what is old.
     """
 
@@ -119,6 +122,7 @@ class Write:
     activations: list[ActivationRow] = field(default_factory=list)
     values: list[tuple[str, str, bytes]] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
+    indexed: list[Indexed] = field(default_factory=list)
     expired: Expiry | None = None
 
 
@@ -126,7 +130,9 @@ class Write:
 class Query:
     """A query for executions or activations. Times are inclusive, in milliseconds since the epoch.
 
-    `namespace` None is for all namespaces. `cause` and `kind` apply to activations only.
+    `namespace` None is for all namespaces. `cause` and `kind` apply to activations only. `where` applies to
+    executions, and says their order; with it, `after` are the instant that they are ordered by, and the id, of
+    the execution after which the page begins.
     """
 
     namespace: str | None
@@ -139,6 +145,8 @@ class Query:
     upto_ms: int | None = None
     skip: int = 0
     limit: int = 30
+    where: Filter | None = None
+    after: tuple[int, str] | None = None
 
 
 TAIL_LISTS = 32  # lists of entries: between two rows of a fiber lie at most so many

@@ -5,10 +5,26 @@ Write `from xingqiao import composer` and build compositions with the functions 
 
 from typing import TYPE_CHECKING, Never
 
-from .dialects import DIALECTS
-from .dsl.classes import capture_class
-from .dsl.combinators.actions import action, dynamic, function
-from .dsl.combinators.concurrency import after, any, asynchronous, graph, map, parallel, race
+from .dialects import (
+    DIALECTS,
+)
+from .dsl.classes import (
+    capture_class,
+)
+from .dsl.combinators.actions import (
+    action,
+    dynamic,
+    function,
+)
+from .dsl.combinators.concurrency import (
+    after,
+    any,
+    asynchronous,
+    graph,
+    map,
+    parallel,
+    race,
+)
 from .dsl.combinators.control import (
     eca,
     empty,
@@ -21,6 +37,7 @@ from .dsl.combinators.control import (
     when_nosave,
 )
 from .dsl.combinators.data import (
+    annotate,
     assign,
     forward,
     let,
@@ -32,10 +49,32 @@ from .dsl.combinators.data import (
     select,
     value,
 )
-from .dsl.combinators.errors import do, ensure, fallback, raise_error, retry, timeout
-from .dsl.combinators.loops import doloop, doloop_nosave, loop, loop_nosave, repeat, while_nosave
-from .dsl.combinators.messages import all_of, any_of, receive, tell
-from .dsl.combinators.sagas import saga, step
+from .dsl.combinators.errors import (
+    do,
+    ensure,
+    fallback,
+    raise_error,
+    retry,
+    timeout,
+)
+from .dsl.combinators.loops import (
+    doloop,
+    doloop_nosave,
+    loop,
+    loop_nosave,
+    repeat,
+    while_nosave,
+)
+from .dsl.combinators.messages import (
+    all_of,
+    any_of,
+    receive,
+    tell,
+)
+from .dsl.combinators.sagas import (
+    saga,
+    step,
+)
 from .dsl.combinators.transactions import (
     call,
     participant,
@@ -44,13 +83,34 @@ from .dsl.combinators.transactions import (
     signal,
     transaction,
 )
-from .dsl.compiler import compile
-from .dsl.composition import Composition
-from .dsl.functions import ActionFunction, capture
-from .dsl.grammar import parse
-from .dsl.policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
-from .dsl.schema import composition_schema
-from .dsl.slicing import Block, Outline, outline
+from .dsl.compiler import (
+    compile,
+)
+from .dsl.composition import (
+    Composition,
+)
+from .dsl.functions import (
+    ActionFunction,
+    capture,
+)
+from .dsl.grammar import (
+    parse,
+)
+from .dsl.policies import (
+    AlwaysRevert,
+    AlwaysRevertAll,
+    ForEach,
+    ParameterizedForEach,
+    Times,
+)
+from .dsl.schema import (
+    composition_schema,
+)
+from .dsl.slicing import (
+    Block,
+    Outline,
+    outline,
+)
 from .errors import (
     CaptureError,
     CompositionError,
@@ -60,15 +120,47 @@ from .errors import (
     LimitError,
     ProgramError,
 )
-from .expressions import Scope, Template, path, var
-from .freezing import changed, frozen
-from .languages import asl, forks, read_composer
-from .languages.asl.running.task_tokens import task_token, token_place
-from .machine.changes import Changes
-from .machine.commands import Abandon, Command, Invoke, Spawn, Tell
-from .machine.conductor import Transition, advance
-from .machine.conductor_action import CONDUCTING
-from .machine.cursor import Context, Limits
+from .expressions import (
+    Scope,
+    Template,
+    path,
+    var,
+)
+from .freezing import (
+    changed,
+    frozen,
+)
+from .languages import (
+    asl,
+    forks,
+    read_composer,
+)
+from .languages.asl.running.task_tokens import (
+    task_token,
+    token_place,
+)
+from .machine.changes import (
+    Changes,
+)
+from .machine.commands import (
+    Abandon,
+    Annotate,
+    Command,
+    Invoke,
+    Spawn,
+    Tell,
+)
+from .machine.conductor import (
+    Transition,
+    advance,
+)
+from .machine.conductor_action import (
+    CONDUCTING,
+)
+from .machine.cursor import (
+    Context,
+    Limits,
+)
 from .machine.events import (
     Accepted,
     Cancelled,
@@ -84,10 +176,24 @@ from .machine.events import (
     Resumed,
     TimerFired,
 )
-from .machine.execution import Execution
-from .machine.fiber import Fiber
-from .machine.history import EXECUTION_FAILED, NOTHING, PAUSED, RESOLVED, RESUMED, STUCK, Entry
-from .machine.history import EXECUTION_FAILED, PAUSED, RESOLVED, RESUMED, STUCK, Entry
+from .machine.execution import (
+    Execution,
+)
+from .machine.fiber import (
+    ROOT,
+    Fiber,
+)
+from .machine.history import (
+    ANNOTATED,
+    ANNOTATION_REFUSED,
+    EXECUTION_FAILED,
+    NOTHING,
+    PAUSED,
+    RESOLVED,
+    RESUMED,
+    STUCK,
+    Entry,
+)
 from .machine.inbox import (
     MAX_MESSAGE_BYTES,
     MAX_MESSAGE_NAME,
@@ -97,16 +203,50 @@ from .machine.inbox import (
     Queued,
     is_message_name,
 )
-from .machine.listening import accepts
-from .machine.program import Program
-from .machine.redrive import RedriveError, redrive
-from .machine.reset import FIRST, LAST, ResetError, entry_of, reset
-from .machine.retries import RetryPolicy
-from .machine.sagas.compensations import Compensating, SagaStep, Undo
-from .machine.stretches import Stretch
-from .machine.transactions.operations import decided, decision
-from .machine.waits import Hearing, Invoking, Joining, Paused, Sleeping
-from .names import Name, activation_id, check_part
+from .machine.listening import (
+    accepts,
+)
+from .machine.program import (
+    Program,
+)
+from .machine.redrive import (
+    RedriveError,
+    redrive,
+)
+from .machine.reset import (
+    FIRST,
+    LAST,
+    ResetError,
+    entry_of,
+    reset,
+)
+from .machine.retries import (
+    RetryPolicy,
+)
+from .machine.sagas.compensations import (
+    Compensating,
+    SagaStep,
+    Undo,
+)
+from .machine.stretches import (
+    Stretch,
+)
+from .machine.transactions.operations import (
+    decided,
+    decision,
+)
+from .machine.waits import (
+    Hearing,
+    Invoking,
+    Joining,
+    Paused,
+    Sleeping,
+)
+from .names import (
+    Name,
+    activation_id,
+    check_part,
+)
 from .values import (
     APPLICATION_ERROR,
     CANCELLED,
@@ -130,10 +270,18 @@ from .values import (
     overflow,
     truthy,
 )
-from .views.diagram import dot, mermaid
-from .views.timelines import Line, timeline
+from .views.diagram import (
+    dot,
+    mermaid,
+)
+from .views.timelines import (
+    Line,
+    timeline,
+)
 
 __all__ = [
+    "ANNOTATED",
+    "ANNOTATION_REFUSED",
     "APPLICATION_ERROR",
     "CANCELLED",
     "CONDUCTING",
@@ -144,13 +292,14 @@ __all__ = [
     "LAST",
     "LIMIT_EXCEEDED",
     "MAX_DEPTH",
-    "NOTHING",
     "MAX_MESSAGES",
     "MAX_MESSAGE_BYTES",
     "MAX_MESSAGE_NAME",
+    "NOTHING",
     "PAUSED",
     "RESOLVED",
     "RESUMED",
+    "ROOT",
     "STUCK",
     "TIMEOUT",
     "Abandon",
@@ -158,6 +307,7 @@ __all__ = [
     "ActionFunction",
     "AlwaysRevert",
     "AlwaysRevertAll",
+    "Annotate",
     "Block",
     "Cancelled",
     "CaptureError",
@@ -223,6 +373,7 @@ __all__ = [
     "advance",
     "after",
     "all_of",
+    "annotate",
     "any",
     "any_of",
     "asl",

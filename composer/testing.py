@@ -25,7 +25,7 @@ from .dsl.compiler import compile
 from .dsl.composition import Composition
 from .dsl.functions import ActionFunction
 from .fakes import Fail, Fake, Left, Never, SimulationError, Slow, event_of
-from .machine.commands import Abandon, Invoke, Spawn
+from .machine.commands import Abandon, Annotate, Invoke, Spawn
 from .machine.cursor import Limits
 from .machine.dialect import Dialects
 from .machine.events import Accepted, Completed, Failed, TimerFired
@@ -82,6 +82,7 @@ class Run:
     spawned: list[Run] = field(default_factory=list)
     paused: bool = False
     told: list[Told] = field(default_factory=list)
+    attributes: dict[str, JSON] = field(default_factory=dict)
 
     @property
     def value(self) -> Any:
@@ -288,6 +289,9 @@ class Simulation:
             self._spawned(command) for _, command in changes.commands if isinstance(command, Spawn)
         ]
         self._mail.commit(changes)
+        for _, command in changes.commands:
+            if isinstance(command, Annotate):
+                self.result.attributes |= command.attributes
         for name, fiber in changes.fibers.items():
             self._stored[name] = json.dumps(fiber.to_json(lambda value: {"v": value}))
         for parent, turn in changes.dropped:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..values import Outcome
-    from .commands import Abandon, Invoke, Spawn
+    from .commands import Abandon, Annotate, Invoke, Spawn
     from .fiber import Fiber
     from .history import Entry
     from .inbox import Queued
@@ -30,7 +30,7 @@ class Changes:
 
     fibers: dict[str, Fiber] = field(default_factory=dict)
     dropped: list[tuple[str, int]] = field(default_factory=list)
-    commands: list[tuple[str, Invoke | Abandon | Spawn]] = field(default_factory=list)
+    commands: list[tuple[str, Invoke | Abandon | Spawn | Annotate]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     outcome: Outcome | None = None
     more: bool = False

@@ -96,4 +96,14 @@ class Spawn:
     frames: tuple[Frame, ...]
 
 
-Command: TypeAlias = Invoke | Fork | Abandon | CancelMembers | Rebind | Listen | Spawn
+@frozen
+class Annotate:
+    """Give the execution these attributes, by which it is found; None removes one.
+
+    They are committed with the transition.
+    """
+
+    attributes: dict[str, JSON]
+
+
+Command: TypeAlias = Invoke | Fork | Abandon | CancelMembers | Rebind | Listen | Spawn | Annotate

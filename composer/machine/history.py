@@ -49,6 +49,8 @@ REBOUND: Final = "Rebound"
 MESSAGE_RECEIVED: Final = "MessageReceived"
 MESSAGE_CONSUMED: Final = "MessageConsumed"
 MESSAGE_DROPPED: Final = "MessageDropped"
+ANNOTATED: Final = "Annotated"
+ANNOTATION_REFUSED: Final = "AnnotationRefused"
 
 NOTHING: Final[Any] = object()
 TAKEN_UP = frozenset(

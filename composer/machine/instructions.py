@@ -39,6 +39,13 @@ class Assign:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Annotate:
+    """Gives the execution attributes, filled templates, by which it is found; the value stays."""
+
+    assignments: dict[str, Template]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Jump:
     to: int
 
@@ -419,7 +426,7 @@ class OwnInstruction:
 
 
 Instruction: TypeAlias = (
-    Evaluate | Test | Assign | Jump | Branch | Invoke | Call | InvokeNamed | Consult | Conduct | Save
+    Evaluate | Test | Assign | Annotate | Jump | Branch | Invoke | Call | InvokeNamed | Consult | Conduct | Save
     | Recall | Declare | Hide | Guard | Shield | Finalize | Finalized | Attempt | Settle | Limit | Repeat
     | Count | Leave | Inspect | Fork | Each | Sleep | Hear | Tell | Raise | Spawn | End | Operate | Stamp | Insist | Open | Commit
     | Coordinate | Absorb | Enter | Begin | Done | Complete | Compensate | Compensated | Resume

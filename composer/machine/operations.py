@@ -24,6 +24,7 @@ from ..values import (
 )
 from . import history, instructions
 from .branches import BRANCHING
+from .commands import Annotate
 from .cursor import popped
 from .frames import (
     Attempts,
@@ -90,6 +91,19 @@ def _assign(cursor: Cursor, i: instructions.Assign) -> Reaction:
         changes[name] = filled
     if unknown := cursor.assign(changes):
         return failure(EXPRESSION_ERROR, f"assign: no enclosing let declares {unknown!r}")
+    return None
+
+
+def _annotate(cursor: Cursor, i: instructions.Annotate) -> Reaction:
+    scope = cursor.scope()
+    attributes: dict[str, JSON] = {}
+    for name, template in i.assignments.items():
+        filled = template.fill(scope)
+        if type(filled) is Failure:
+            return filled
+        attributes[name] = filled
+    cursor.commands.append(Annotate(attributes))
+    cursor.note(history.ANNOTATED, value=attributes)
     return None
 
 
@@ -276,6 +290,7 @@ OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     instructions.Evaluate: _evaluate,
     instructions.Test: _test,
     instructions.Assign: _assign,
+    instructions.Annotate: _annotate,
     instructions.Inspect: _inspect,
     instructions.Raise: _raise,
     instructions.Save: _save,

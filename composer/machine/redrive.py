@@ -102,7 +102,8 @@ def replayed(id: str, program: Program, entries: Sequence[StoredEntry], limits: 
     )
     begun = execution.begin(entries[0]["value"], entries[0]["at"], frames=frames, told=told)
     outcome = _proceed(execution, begun, entries[0]["at"], ended)
-    first, before = 1, ()
+    first = 1
+    before: Sequence[StoredEntry] = ()
     for generation in _generations(entries):
         if before:
             execution.events = _events(before)

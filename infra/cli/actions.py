@@ -12,6 +12,7 @@ from . import files, output
 from .client import annotations_of
 from .completion import action_names
 from .exit_codes import FAILED, TIMED_OUT
+from .finding import described
 from .following import Call
 from .options import (
     FILE,
@@ -55,6 +56,7 @@ WAIT_MS = 20_000  # time that one request waits for the end of an activation
 @click.option("--on-closed", type=click.Choice(ON_CLOSED), help="Reaction to an ended execution with this id: "
               "start, start only if that has failed, or refuse [default: allow].")  # fmt: skip
 @click.option("--token", help="Idempotency key: all calls with the same key start one execution.")
+@described
 @as_json
 @connected
 def invoke(  # noqa: PLR0913  its options

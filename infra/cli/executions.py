@@ -9,6 +9,7 @@ import click
 from . import files, offline, output
 from .client import annotations_of
 from .completion import execution_ids
+from .finding import annotate, count, page, where
 from .messages import messages, tell
 from .options import (
     FILE,
@@ -51,6 +52,8 @@ execution.add_command(reset)
 execution.add_command(fork)
 execution.add_command(tell)
 execution.add_command(messages)
+execution.add_command(count)
+execution.add_command(annotate)
 
 
 @execution.command(
@@ -65,12 +68,26 @@ execution.add_command(messages)
               help="Maximum number of executions to list.")  # fmt: skip
 @click.option("--skip", type=click.IntRange(0), default=0, show_default=True,
               help="Number of executions to leave out at the start.")  # fmt: skip
+@click.option(
+    "--after", metavar="CURSOR", help="Cursor that the page before ended with, with --where."
+)
+@where
 @period
 @as_json
 @connected_or_offline
 def list_(client: Client, *, data: Path | None, as_json: bool, **query: Any) -> None:
-    """List executions, the newest first."""
-    if data is None:
+    """List executions, the newest first.
+
+    With --where, list the executions that a filter finds, in its order.
+    """
+    more = None
+    if data is not None and (query.pop("where") is not None or query.pop("after") is not None):
+        raise click.UsageError("--where needs a server: leave --data out")
+    if query.get("where") is not None:
+        found, more = page(client, query)
+    elif query.get("after") is not None:
+        raise click.UsageError("--after goes with --where")
+    elif data is None:
         found = client.ask("GET", "executions", **query)
     elif query.pop("id") is not None:
         raise click.UsageError("--id needs a server: leave --data out")
@@ -93,6 +110,8 @@ def list_(client: Client, *, data: Path | None, as_json: bool, **query: Any) -> 
     ]
     columns = ("start", "execution", *(["id"] if named else []), "action", "status", "duration")
     output.table(columns, rows, "no executions")
+    if more is not None:
+        click.echo(f"more with --after {more}")
 
 
 @execution.command()

@@ -34,6 +34,7 @@ COMMANDS = {  # command: the module that defines it
     "rule": "rules",
     "activation": "activations",
     "execution": "executions",
+    "attribute": "attributes",
     "entity": "entities",
     "dead-letter": "dead_letters",
     "saga": "sagas",

@@ -1,24 +1,74 @@
 """The engine: drives the pure machine with real events, and makes what it decides durable."""
 
-from .calls import Invoked
-from .checking import Findings, check
-from .engine import Engine
-from .executions import Executions, NamedExecution
-from .hooks import Attachment, Companion, Hooks
-from .inbox.pending import Beginning
-from .names import name_key, named_document
-from .origins import Origin
-from .prices import Prices, PricesError, priced, read_prices
-from .programs import program_document
-from .records import Records
-from .registry import MODIFIED
-from .resets import Place
-from .shared import Counters, EngineSettings, Pacing
-from .threads import LARGE_BYTES, Threads
-from .timers import Timers
-from .unwaited import EVENT, Unwaited
-from .waiters import Ended
-from .watching import LogQuery
+from .calls import (
+    Invoked,
+)
+from .checking import (
+    Findings,
+    check,
+)
+from .engine import (
+    Engine,
+)
+from .executions import (
+    Executions,
+    NamedExecution,
+)
+from .hooks import (
+    Attachment,
+    Companion,
+    Hooks,
+)
+from .inbox.pending import (
+    Beginning,
+)
+from .names import (
+    name_key,
+    named_document,
+)
+from .origins import (
+    Origin,
+)
+from .prices import (
+    Prices,
+    PricesError,
+    priced,
+    read_prices,
+)
+from .programs import (
+    program_document,
+)
+from .records import (
+    Records,
+)
+from .registry import (
+    MODIFIED,
+)
+from .resets import (
+    Place,
+)
+from .shared import (
+    Counters,
+    EngineSettings,
+    Pacing,
+)
+from .threads import (
+    LARGE_BYTES,
+    Threads,
+)
+from .timers import (
+    Timers,
+)
+from .unwaited import (
+    EVENT,
+    Unwaited,
+)
+from .waiters import (
+    Ended,
+)
+from .watching import (
+    LogQuery,
+)
 
 __all__ = [
     "EVENT",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ...actions import (
     KINDS,
+    PLAIN,
     Action,
     Catalog,
     Inline,
@@ -18,6 +19,7 @@ from ...actions import (
 )
 from ...actions import Limits as ActionLimits
 from ...composer import STUCK, Name
+from .annotations import Annotations
 from .bounds import Bounds
 from .calls import Calls
 from .completion_tokens import Tokens
@@ -31,6 +33,7 @@ from .endings import Endings, ended
 from .entities.heuristics import Heuristics
 from .entities.mailboxes import Mailboxes
 from .executions import Executions
+from .finding import Finding
 from .firing import Firing
 from .functions import Functions
 from .hooks import Attachment, NoHooks
@@ -140,6 +143,8 @@ class Engine:
             self._parts, self._tick, self._inbox, self._letters, self._redrives
         )
         self.records = Records(self._parts, restoring)
+        self.annotations = Annotations(core, self._recovery)
+        self.finding = Finding(self._parts, self.records)
         self.watching = Watching(self._parts, self.records, self._news)
         self.identities = Identities(core)
         self.resets = Resets(core, self._inbox, restoring, self.endings, self.identities)
@@ -155,6 +160,7 @@ class Engine:
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
         await self.registry.load()
+        await self.annotations.load()
         await self._functions.load()  # after it: a function that is known was registered later
         await self.entities.load()
         await self._letters.load()
@@ -297,6 +303,8 @@ class Engine:
             ReusedKeyError: when its idempotency key was used for another call.
             InDoubtError: when it may run, though the store did not say so in time.
         """
+        if call.options is not PLAIN:
+            self.annotations.check(call.namespace, call.options)
         return await self.calls.invoke(call, wait_s=wait_s)
 
     async def start(

@@ -305,6 +305,8 @@ def _execution(row: ExecutionRow) -> Stored:
         execution, fiber, turn = body["parent"]
         doc["parent"] = {"executionId": execution, "fiber": fiber, "turn": turn}
     doc["startedBy"] = _starter(row.id, body)
+    options = body.get("options", {})
+    doc |= {name: options[name] for name in ("attributes", "memo") if name in options}
     return doc
 
 

@@ -60,7 +60,7 @@ def matters(write: Write) -> bool:
     """True if there is anything to commit in a write."""
     return bool(
         write.fibers or write.history or write.activations or write.executions or write.documents
-        or write.forgotten or write.dropped or write.values or write.expired
+        or write.forgotten or write.dropped or write.values or write.indexed or write.expired
     )  # fmt: skip
 
 

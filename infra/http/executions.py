@@ -8,6 +8,7 @@ from ...actions import ForbiddenError, InvalidError, UnavailableError, outcome_o
 from ...composer import APPLICATION_ERROR, Failure, boxed
 from ..engine import LogQuery, priced
 from . import requests
+from .attributes import find_executions
 from .responses import Json
 from .runs import run_of
 from .visibility import is_row_hidden, is_run_hidden, without_values
@@ -29,8 +30,11 @@ _ANSWER = {"step", "result", "error"}
 async def list_executions(request: Request, api: Api) -> Json:
     """Lists executions, the newest first, filtered by `name`, `status`, `since` and `upto`.
 
-    With `id` it lists the runs of the execution with that id of its user's.
+    With `where`, a filter, it returns a page as an object: see `attributes.find_executions`. With `id` it lists
+    the runs of the execution with that id of its user's.
     """
+    if "where" in request.query_params:
+        return await find_executions(request, api)
     namespace = api.auth.own(request)
     query = requests.listing(request.query_params, namespace, "executions")
     if "id" in request.query_params:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...actions import PLAIN, InvalidError, InvalidIdError, StartOptions, check_options, check_token
+from .attributes import described
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -13,25 +14,25 @@ NAMES = ("id", "on_open", "on_closed")
 
 
 def options_of(request: Request) -> StartOptions:
-    """The options of the start that a request asks for: `id`, `on_open` and `on_closed`.
+    """The options of the start that a request asks for: `id`, `on_open`, `on_closed`, `attributes`, `memo`.
 
     Raises:
         InvalidIdError: the id cannot be one.
-        InvalidError: a policy is not known, or is given without an id.
+        InvalidError: a policy is not known, or is given without an id; attributes or a memo are malformed.
     """
     query = request.query_params
     if not query:
         return PLAIN
     given: dict[str, Any] = {name: query[name] for name in NAMES if name in query}
-    if not given:
-        return PLAIN
     if given.get("id") == "":
         raise InvalidIdError(
             "The query parameter 'id' is empty: give the execution an id, or none."
         )
-    options = StartOptions(**given)
-    check_options(options)
-    return options
+    options = PLAIN
+    if given:
+        options = StartOptions(**given)
+        check_options(options)
+    return described(query, options)
 
 
 def token_of(request: Request) -> str:

@@ -165,13 +165,27 @@ class Embedded:
         on_open: str = "fail",
         on_closed: str = "allow",
         token: str = "",
+        attributes: dict[str, JSON] | None = None,
+        memo: JSON = None,
     ) -> str:
         """Starts an action without waiting. Returns its id once the start is durable; arguments as for `invoke`.
+
+        Args:
+            name: the action.
+            params: its parameters.
+            id: your id for the execution.
+            on_open: the reaction to an open execution with this id.
+            on_closed: the reaction to an ended execution with this id.
+            token: an idempotency key: all calls with the same key start one execution.
+            attributes: by which the execution is found; the namespace declares them.
+            memo: JSON that is shown with the execution.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
         """
-        options = StartOptions(id=id, on_open=on_open, on_closed=on_closed)
+        options = StartOptions(
+            id=id, on_open=on_open, on_closed=on_closed, attributes=attributes or {}, memo=memo
+        )
         return (await self.engine.invoke(_call(name, params, token, options))).activation
 
     async def tell_or_start(
@@ -207,15 +221,47 @@ class Embedded:
         return ExecutionHandle(self.engine, id, self.define, run)
 
     async def executions(
-        self, *, name: str | None = None, status: str | None = None, limit: int = 30, skip: int = 0
+        self,
+        where: str | None = None,
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        limit: int = 30,
+        skip: int = 0,
     ) -> list[dict[str, JSON]]:
-        """Executions of compositions, the newest first; of one action or in one status, if given."""
+        """Executions of compositions, the newest first; of one action or in one status, if given.
+
+        Args:
+            where: a filter, such as `"status = 'failed' and customer = 'anna' order by ended"`.
+            name: of an action.
+            status: of the executions.
+            limit: maximum number of executions.
+            skip: number of executions to leave out at the start.
+
+        Raises:
+            InvalidFilterError: the filter is malformed, or names an attribute that is not declared.
+        """
         query = Query(namespace=NAMESPACE, name=name, status=status, limit=limit, skip=skip)
+        if where is not None:
+            return (await self.engine.finding.page(query, where)).executions
         return await self.engine.records.executions(query)
 
     async def history(self, id: str) -> list[dict[str, JSON]]:
         """All history entries so far of a composition's execution: see `ExecutionHandle.history`."""
         return await self.execution(id).history()
+
+    async def declare(self, name: str, type: str) -> None:
+        """Declares an attribute by which executions are found.
+
+        Args:
+            name: of the attribute.
+            type: `text`, `number`, `boolean`, `instant` or `keywords`.
+
+        Raises:
+            InvalidError: the name or the type is not valid.
+            ConflictError: the attribute is declared with another type.
+        """
+        await self.engine.annotations.declare(NAMESPACE, name, type)
 
     # --- HTTP --------------------------------------------------------------------------------
 

@@ -46,6 +46,7 @@ _ENDED = """
 """
 _HISTORY = "SELECT number, history FROM journal WHERE number <= ? AND history IS NOT NULL"
 _ALIVE = "SELECT id FROM executions WHERE id IN (SELECT value FROM json_each(?))"
+_INDEXED = "DELETE FROM attributes WHERE execution = ?"
 _VALUES = """
     DELETE FROM large_values WHERE execution = :id
     AND NOT EXISTS (SELECT 1 FROM executions WHERE id = :id)
@@ -125,5 +126,6 @@ def expire(db: sqlite3.Connection, plan: Plan) -> Deleted:
     found = bodies(db, places, "main")
     carried = [(id, first, found[place]) for id in alive for first, place in lists[id]]
     db.execute("DELETE FROM journal WHERE number <= ?", (plan.upto,))
+    db.executemany(_INDEXED, [(id,) for id in gone])
     db.executemany(_VALUES, [{"id": id} for id in (*plan.activations, *gone)])
     return Deleted(carried, list({*gone, *(lists.keys() - alive)}))

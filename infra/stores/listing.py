@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from ...actions import TAIL_LISTS, ActivationRow, ExecutionRow
+from . import filtering
 from .journal import bodies
 from .matching import matches
 from .rows import PREFIX_END
@@ -285,7 +286,9 @@ _PLACES = """
 
 
 def executions(db: sqlite3.Connection, query: Query) -> list[ExecutionRow]:
-    """Finds executions, the newest first."""
+    """Finds executions, the newest first, or in the order of the query's filter."""
+    if query.where is not None:
+        return [ExecutionRow(*row) for row in filtering.page(db, query, query.where)]
     where, values = _tests(query)
     rows = db.execute(
         f"SELECT * FROM store.executions WHERE {where} "
@@ -297,6 +300,8 @@ def executions(db: sqlite3.Connection, query: Query) -> list[ExecutionRow]:
 
 def executions_count(db: sqlite3.Connection, query: Query) -> int:
     """Counts executions."""
+    if query.where is not None:
+        return filtering.count(db, query, query.where)
     where, values = _tests(query)
     total: int = db.execute(
         f"SELECT count(*) FROM store.executions WHERE {where}", values

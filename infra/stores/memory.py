@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from ...actions import TAIL_LISTS, ExecutionRow, Saved, Standing
-from .matching import matches
+from .matching import fits, in_order, matches
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from ...actions import ActivationRow, Document, Expiry, FiberRow, Query, Record, Write
+    from ...actions import ActivationRow, Document, Expiry, FiberRow, Indexed, Query, Record, Write
 
 
 class MemoryStore:
@@ -25,6 +25,7 @@ class MemoryStore:
         self._activations: dict[str, ActivationRow] = {}
         self._values: dict[tuple[str, str], bytes] = {}
         self._documents: dict[tuple[str, str], Document] = {}
+        self._indexed: dict[str, Indexed] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -66,6 +67,8 @@ class MemoryStore:
             self._activations[activation.id] = activation
         for id, key, body in write.values:
             self._values[id, key] = body
+        for indexed in write.indexed:
+            self._indexed[indexed.execution] = indexed
 
     def _drop(self, write: Write) -> None:
         for id, prefix in write.dropped:
@@ -75,6 +78,7 @@ class MemoryStore:
             self._executions.pop(id, None)
             self._history.pop(id, None)
             self._fibers.pop(id, None)
+            self._indexed.pop(id, None)
         if write.expired is not None:
             self._expire(write.expired)
 
@@ -94,6 +98,7 @@ class MemoryStore:
         for id in ended:
             del self._executions[id]
             self._history.pop(id, None)
+            self._indexed.pop(id, None)
         forgotten = {id for id in (*gone, *ended) if id not in self._executions}
         self._values = {
             place: value for place, value in self._values.items() if place[0] not in forgotten
@@ -141,6 +146,9 @@ class MemoryStore:
 
     async def find(self, kind: type[Record], query: Query) -> list[Record]:
         found = self._fitting(kind, query)
+        if query.where is not None:
+            found = in_order(found, query.where)
+            return found[query.skip :][: query.limit]
         if kind is ExecutionRow:
             found.sort(key=lambda row: row.id)
         found.sort(key=lambda row: row.started_ms)
@@ -148,11 +156,17 @@ class MemoryStore:
         return found[query.skip : query.skip + query.limit]
 
     async def count(self, kind: type[ExecutionRow | ActivationRow], query: Query) -> int:
-        return len(self._fitting(kind, query))
+        return len(self._fitting(kind, replace(query, after=None)))
 
     def _fitting(self, kind: type[Any], query: Query) -> list[Any]:
+        if kind is ExecutionRow and query.where is not None:
+            return [row for row in self._executions.values() if self._fits_filter(row, query)]
         table: dict[str, Any] = self._executions if kind is ExecutionRow else self._activations
         return [row for row in table.values() if matches(row, query)]
+
+    def _fits_filter(self, row: ExecutionRow, query: Query) -> bool:
+        indexed = self._indexed.get(row.id)
+        return fits(row, indexed.values if indexed is not None else (), query)
 
     async def documents(
         self, kind: str, prefix: str = "", *, after: str | None = None, limit: int | None = None

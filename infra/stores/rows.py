@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from ...actions import Document, Expiry, Write
+    from ...actions import Document, Expiry, Indexed, Write
 
 CHUNKS = (
     64,
@@ -125,10 +125,24 @@ def put_rows(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
     dropped = [(id, p, p + PREFIX_END) for w in writes for id, p in w.dropped]
     if dropped:
         db.executemany(_DROP_FIBERS, dropped)
+    if indexed := [each for w in writes for each in w.indexed]:
+        _put_indexed(db, indexed)
     forgotten = [(id,) for w in writes for id in w.forgotten]
     if forgotten:
         for sql in _FORGET:
             db.executemany(sql, forgotten)
+
+
+def _put_indexed(db: sqlite3.Connection, indexed: Sequence[Indexed]) -> None:
+    last = {each.execution: each for each in indexed}
+    db.executemany(_DROP_INDEXED, [(id,) for id in last])
+    rows = [
+        (each.execution, name, value, each.namespace, each.started_ms)
+        for each in last.values()
+        for name, value in each.values
+    ]
+    if rows:
+        _insert(db, "attributes", rows)
 
 
 def _insert(
@@ -152,8 +166,10 @@ def _insertion(table: str, width: int, size: int, how: str) -> str:
 _UPSERT = " ON CONFLICT DO UPDATE SET version = version + 1, body = excluded.body"
 
 
+_DROP_INDEXED = "DELETE FROM attributes WHERE execution = ?"
 _DROP_FIBERS = "DELETE FROM fibers WHERE execution = ? AND fiber >= ? AND fiber < ?"
 _FORGET = (
     "DELETE FROM executions WHERE id = ?",
     "DELETE FROM fibers WHERE execution = ?",
+    _DROP_INDEXED,
 )

@@ -66,7 +66,10 @@ class SealedStore:
     def _sealed(self, write: Write) -> Write:
         """Seals a write. Most writes have rows of two or three kinds; the other kinds cost nothing."""
         seal = self._seal.sealed
-        made = Write(forgotten=write.forgotten, dropped=write.dropped, expired=write.expired)
+        made = Write(
+            forgotten=write.forgotten, dropped=write.dropped, expired=write.expired,
+            indexed=write.indexed,
+        )  # fmt: skip
         if write.executions:
             made.executions = [
                 new(ExecutionRow, (id, a, b, c, d, e, seal(execution_place(id), body)))

@@ -20,6 +20,7 @@ from ..arguments import (
 from ..composition import Effect, InComposer, Row, build, define
 from ..drawing import draw_data, predicate_words, words
 from ..grammar import COMPONENTS
+from ..hosting import NO_SEARCH, never
 from ..lowering import lower_components
 
 if TYPE_CHECKING:
@@ -171,6 +172,33 @@ ASSIGN: Final = define(
         draw=draw_data,
         title=lambda args: "set " + ", ".join(args["values"]),
         effect=Effect.NONE,
+    )
+)
+
+
+def annotate(**attributes: Any) -> Composition:
+    """Sets attributes by which the execution is found to templates; the value passes through.
+
+    The namespace declares the attributes. None removes one. A value that does not fit its attribute is left out,
+    and the history says why.
+    """
+    return build(ANNOTATE, attributes=attributes)
+
+
+def _lower_annotate(a: Assembler, node: Composition) -> None:
+    a.emit(i.Annotate, assignments=node.arguments["attributes"])
+
+
+ANNOTATE: Final = define(
+    Row(
+        type="annotate",
+        name="annotate",
+        arguments={"attributes": Argument(ASSIGNMENTS)},
+        lower=_lower_annotate,
+        draw=draw_data,
+        title=lambda args: "annotate " + ", ".join(args["attributes"]),
+        effect=Effect.NONE,
+        unhosted=never(NO_SEARCH),
     )
 )
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from ....actions import PLAIN
 from ....composer import CONDUCTING, Changes, Execution, Failure, changed
+from ..annotations import found_by, indexes_start
 from ..live import RUNNING, LiveExecution
 from ..origins import Account, Origin
 from ..outcomes import broken
@@ -87,7 +89,7 @@ class Starts:
         With `later` it is stored, and runs when the others have had their turn. When there is too much
         already it fails at once: its record says why.
         """
-        origin = changed(run.origin, started_ms=self._clock.now_ms(), parent=None)
+        origin = changed(run.origin, started_ms=self._clock.now_ms(), parent=None, options=PLAIN)
         refused = self._bounds.refused(run)
         child = self._made(command.activation, run.execution.program, origin, introduced=False)
         self._bounds.begun(child)
@@ -114,6 +116,8 @@ class Starts:
         self._tick.gathering.begun.append(run)
         if not origin.express:
             self._tick.gathering.write.executions.append(run.row(RUNNING, None))
+            if indexes_start(origin.options):
+                self._tick.gathering.write.indexed.append(found_by(run, self._parts))
         return run
 
     def _begun(self, run: LiveExecution, value: JSON, told: tuple[Message, ...] = ()) -> Changes:

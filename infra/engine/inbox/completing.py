@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ....actions import Completion, Conducted, Opened
 from ....composer import CANCELLED, Completed, Failed, Failure
+from ..annotations import found_by, indexes_start
 from ..outcomes import (
     event_of,
     in_doubt,
@@ -140,6 +141,8 @@ class Completing:
                 self._tick.gathering.begun_and_ended(run.id)
             self._close(run, completion)
             self._tick.gathering.write.executions.append(run.row(status, now_ms))
+            if origin.express and indexes_start(origin.options):
+                self._tick.gathering.write.indexed.append(found_by(run, self._parts))
         self._tick.gathering.effects.append(partial(self._gone, run.id, Ended(outcome)))
         if parent is None:
             if isinstance(outcome, Failure):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from ....actions import Action
 from ....composer import PAUSED as PAUSED_ENTRY
-from ....composer import RESOLVED, RESUMED, Abandon, Changes, Failure, Invoke
+from ....composer import RESOLVED, RESUMED, Abandon, Annotate, Changes, Failure, Invoke
 from ....composer import STUCK as STUCK_ENTRY
+from ..annotations import annotate
 from ..fairness import Share
 from ..live import STUCK
 from ..outcomes import broken
@@ -104,6 +105,8 @@ class Following:
                     work += self._invoke(run, fiber, command)
                 case Abandon():
                     self.completing.abandon(run, fiber, command)
+                case Annotate():
+                    annotate(run, command.attributes, self._parts, write)
                 case _:
                     later = not self._share.take()
                     work.append(self._starts.begin_detached(run, command, later=later))

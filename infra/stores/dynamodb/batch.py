@@ -26,6 +26,8 @@ from .items import (
     fiber_row,
     history_key,
     history_row,
+    indexed_key,
+    indexed_row,
     int_of,
     items_of,
     key_of,
@@ -54,6 +56,7 @@ def _replaced_keys(write: Write) -> list[Key]:
         *(history_key(id, first) for id, first, _ in write.history),
         *(activation_key(row.id) for row in write.activations),
         *(value_key(id, key) for id, key, _ in write.values),
+        *(indexed_key(indexed.execution) for indexed in write.indexed),
     ]
 
 
@@ -161,6 +164,8 @@ class Batch:
             self._place(activation_row(activation, self.number))
         for id, name, body in write.values:
             self._place(value_row(id, name, body))
+        for indexed in write.indexed:
+            self._place(indexed_row(indexed))
 
     def _place(self, row: Row) -> None:
         key = key_of(row.item)

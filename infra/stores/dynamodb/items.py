@@ -7,6 +7,7 @@ One table; each read is a query of one partition, or of the lanes of one list:
 | execution               | `execution/ID`                       | `execution`                  |
 | its fibers              | `execution/ID`                       | `fiber/FIBER`                |
 | its history             | `execution/ID`                       | `history/FIRST`              |
+| what it is found by     | `execution/ID`                       | `attributes`                 |
 | its large values        | `values/ID`                          | `value/KEY`                  |
 | activation              | `activations/LANE`                   | `activation/ID`              |
 | document                | `documents/KIND`                     | `document/KEY`               |
@@ -26,6 +27,7 @@ items are together; the ids of an execution and of its steps begin alike, so tha
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from zlib import crc32
@@ -34,6 +36,8 @@ from ....actions import ActivationRow, Document, ExecutionRow, FiberRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from ....actions import Indexed, Scalar
 
 Key: TypeAlias = tuple[str, str]
 Item: TypeAlias = "dict[str, dict[str, Any]]"  # as DynamoDB's client takes it: {"name": {"S": "a"}}
@@ -45,7 +49,7 @@ PIECE_BYTES = 350_000  # of a body in one item, which takes 400 KB with its key 
 KEY_BYTES = 900  # of a document's key in a sort key, which takes 1024 bytes
 LATER = "\U0010ffff"  # not a character: sorts after every key with the same prefix
 MAX_TIME = (1 << 64) - 1
-EXECUTION, FIBERS, HISTORY = "execution", "fiber/", "history/"
+EXECUTION, FIBERS, HISTORY, INDEXED = "execution", "fiber/", "history/", "attributes"
 AFTER_FIBERS = "g"
 FIELDS = (  # of all items, without the body
     "pk", "sk", "pieces", "namespace", "name", "status", "started_ms", "ended_ms", "kind", "cause",
@@ -87,6 +91,10 @@ def fiber_key(execution: str, fiber: str) -> Key:
 
 def history_key(execution: str, first: int) -> Key:
     return f"execution/{execution}", HISTORY + time_text(first)
+
+
+def indexed_key(execution: str) -> Key:
+    return f"execution/{execution}", INDEXED
 
 
 def value_key(execution: str, key: str) -> Key:
@@ -137,6 +145,10 @@ def fiber_row(row: FiberRow) -> Row:
 
 def history_row(execution: str, first: int, body: bytes) -> Row:
     return Row(key_item(history_key(execution, first)), body)
+
+
+def indexed_row(indexed: Indexed) -> Row:
+    return Row(key_item(indexed_key(indexed.execution)), json.dumps(indexed.values).encode())
 
 
 def value_row(execution: str, key: str, body: bytes) -> Row:
@@ -274,6 +286,11 @@ def execution_of(item: Item, body: bytes) -> ExecutionRow:
         int_of(item, "ended_ms"),
         body,
     )
+
+
+def indexed_of(body: bytes) -> list[tuple[str, Scalar]]:
+    """Returns the values under which an execution is found."""
+    return [(key, value) for key, value in json.loads(body)]
 
 
 def fiber_of(item: Item, body: bytes) -> FiberRow:

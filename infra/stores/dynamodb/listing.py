@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ....actions import ActivationRow, ExecutionRow
+from ....actions import STARTED, ActivationRow, ExecutionRow
+from ..matching import fits, in_order
 from .items import (
     LATER,
     MAX_TIME,
@@ -16,6 +18,8 @@ from .items import (
     execution_key,
     execution_of,
     id_of,
+    indexed_key,
+    indexed_of,
     int_of,
     key_of,
     lane,
@@ -28,6 +32,7 @@ from .table import Filter, Span, gather
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from ....actions import Filter as Where
     from ....actions import Query, Record
     from .table import Gate, Table
 
@@ -57,6 +62,8 @@ class Listing:
 
     async def count(self, kind: type[ExecutionRow | ActivationRow], query: Query) -> int:
         """As the `Store` port has it."""
+        if query.where is not None:
+            return len(await self._filtered(replace(query, after=None), query.where, None))
         if query.id is not None or query.cause is not None or query.namespace is None:
             return len(await self._gathered(kind, query))
         return sum(
@@ -81,10 +88,53 @@ class Listing:
 
     async def _ids(self, kind: type[Any], query: Query) -> list[str]:
         """Returns the ids of matching records, the newest first, up to the end of the query's page."""
+        if query.where is not None:
+            return await self._filtered(query, query.where, query.skip + query.limit)
         if query.id is not None or query.cause is not None or query.namespace is None:
             return await self._gathered(kind, query)
         newest = await self._newest(_listed(kind, query), query.skip + query.limit)
         return [entry["id"]["S"] for entry in newest]
+
+    async def _filtered(self, query: Query, where: Where, enough: int | None) -> list[str]:
+        """Returns the ids of executions that a filter finds, in its order.
+
+        Pages of executions are read in the order of their start, until `enough` are found.
+        """
+        if where.order != STARTED or query.id is not None or query.namespace is None:
+            rows = await self._fitting(await self._candidates_of(query), query)
+            return [row.id for row in in_order(rows, where)][:enough]
+        found: list[str] = []
+        spans, last = _listed(ExecutionRow, query), None
+        while enough is None or len(found) < enough:
+            page = [_bounded(span, last, where) for span in spans]
+            entries = await self._newest(page, PAGE, backward=not where.ascending)
+            entries = [entry for entry in entries if entry["sk"]["S"] != last]
+            if not entries:
+                break
+            found += [row.id for row in await self._fitting(entries, query)]
+            last = entries[-1]["sk"]["S"]
+        return found[:enough]
+
+    async def _candidates_of(self, query: Query) -> list[Item]:
+        """Returns entries or items of all executions that a query without its filter may find."""
+        if query.id is not None or query.namespace is None:
+            return await self._candidates(ExecutionRow, query)
+        found = await gather(
+            self._table.first(span, gate=self._gate) for span in _listed(ExecutionRow, query)
+        )
+        return [entry for entries in found for entry in entries]
+
+    async def _fitting(self, entries: Sequence[Item], query: Query) -> list[ExecutionRow]:
+        """Returns rows without bodies of the entries that a filter finds, in the entries' order."""
+        rows = [_row_of(entry) for entry in entries]
+        async with self._gate():
+            stored = await self.rows([indexed_key(row.id) for row in rows])
+        values = {row.id: stored.get(indexed_key(row.id)) for row in rows}
+        return [
+            row
+            for row in rows
+            if fits(row, indexed_of(found[1]) if (found := values[row.id]) else [], query)
+        ]
 
     async def _gathered(self, kind: type[Any], query: Query) -> list[str]:
         """Returns the ids of matching records among few, or among all namespaces, as a start asks."""
@@ -115,19 +165,36 @@ class Listing:
         """Returns all statuses that any execution has had."""
         return [item["status"]["S"] for item in await self._table.first(Span("statuses"))]
 
-    async def _newest(self, spans: Sequence[Span], enough: int) -> list[Item]:
-        """Returns at most `enough` entries of some lanes, the last first."""
+    async def _newest(
+        self, spans: Sequence[Span], enough: int, *, backward: bool = True
+    ) -> list[Item]:
+        """Returns at most `enough` entries of some lanes, the last first, or the first if not `backward`."""
         if not enough:
             return []
         filtered = any(span.filters for span in spans)
         size = PAGE if filtered else min(PAGE, enough)
         found = await gather(
-            self._table.first(span, enough, backward=True, size=size, gate=self._gate)
+            self._table.first(span, enough, backward=backward, size=size, gate=self._gate)
             for span in spans
         )
         entries = [entry for items in found for entry in items]
-        entries.sort(key=lambda entry: entry["sk"]["S"], reverse=True)
+        entries.sort(key=lambda entry: entry["sk"]["S"], reverse=backward)
         return entries[:enough]
+
+
+def _bounded(span: Span, last: str | None, where: Where) -> Span:
+    """Returns the span from an entry on, in the order of a filter."""
+    if last is None:
+        return span
+    return span._replace(low=last) if where.ascending else span._replace(high=last)
+
+
+def _row_of(entry: Item) -> ExecutionRow:
+    id = entry["id"]["S"] if "id" in entry else id_of(entry)
+    return ExecutionRow(
+        id, entry["namespace"]["S"], entry["name"]["S"], entry["status"]["S"],
+        int_of(entry, "started_ms") or 0, int_of(entry, "ended_ms"), b"",
+    )  # fmt: skip
 
 
 def _listed(kind: type[Any], query: Query) -> list[Span]:
