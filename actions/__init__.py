@@ -108,6 +108,7 @@ from .ports import (
 from .remotes import REMOTES, Remote, Retrying, parsed_remote
 from .requirements import OFFERED
 from .starting import CLOSED_POLICIES, OPEN_POLICIES, PLAIN, StartOptions
+from .timeouts import EXECUTION_TIMEOUT, RUN_TIMEOUT, checked_ms, timeout_ms
 from .triggers import about_trigger, closed_trigger, fired, not_fired
 from .web import (
     METHODS,
@@ -136,6 +137,7 @@ __all__ = [
     "COMPOSITION",
     "CRASHED",
     "DURABLE",
+    "EXECUTION_TIMEOUT",
     "FAILURES",
     "FUNCTION",
     "GCP",
@@ -164,6 +166,7 @@ __all__ = [
     "REGION",
     "REMOTES",
     "RESERVED",
+    "RUN_TIMEOUT",
     "SEQUENCE",
     "STATES",
     "STATUS_TEXT",
@@ -245,6 +248,7 @@ __all__ = [
     "check_call",
     "check_exported",
     "check_payload",
+    "checked_ms",
     "chosen",
     "closed",
     "closed_trigger",
@@ -271,6 +275,7 @@ __all__ = [
     "status_of",
     "summary",
     "target_of",
+    "timeout_ms",
     "version_of",
     "web_parameters",
     "web_response",

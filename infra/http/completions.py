@@ -1,4 +1,4 @@
-"""Completion triggers over HTTP: the holder of a step's token completes the step."""
+"""Completion triggers over HTTP: the holder of a step's token completes the step, or says that it is at work."""
 
 from __future__ import annotations
 
@@ -12,6 +12,19 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from .api import Api
+
+
+DETAILS_BYTES = 64 << 10
+
+
+async def heartbeat(request: Request, api: Api) -> Json:
+    """Notes that a step is at work; the body is its progress. `{"cancel": true}` tells the step to stop.
+
+    The token authenticates.
+    """
+    details = await requests.body(request, DETAILS_BYTES)
+    cancel = await api.engine.answering.beat(request.path_params["token"], details)
+    return Json({"cancel": cancel})
 
 
 async def complete(request: Request, api: Api) -> Json:
