@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ...actions import PLAIN, InvalidError, InvalidIdError, StartOptions, check_options, check_token
+from ...actions import (
+    EXECUTION_TIMEOUT,
+    PLAIN,
+    RUN_TIMEOUT,
+    InvalidError,
+    InvalidIdError,
+    StartOptions,
+    check_options,
+    check_token,
+    checked_ms,
+)
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from ...composer import JSON
+
 NAMES = ("id", "on_open", "on_closed")
+LIMITS = (EXECUTION_TIMEOUT, RUN_TIMEOUT)
 
 
 def options_of(request: Request) -> StartOptions:
-    """The options of the start that a request asks for: `id`, `on_open` and `on_closed`.
+    """The options of the start that a request asks for: `id`, `on_open`, `on_closed` and the timeouts in seconds.
 
     Raises:
         InvalidIdError: the id cannot be one.
-        InvalidError: a policy is not known, or is given without an id.
+        InvalidError: a policy is not known, or is given without an id; or a timeout is not a number of seconds.
     """
     query = request.query_params
     if not query:
         return PLAIN
     given: dict[str, Any] = {name: query[name] for name in NAMES if name in query}
+    given |= {f"{name}_ms": _limit_ms(query[name], name) for name in LIMITS if name in query}
     if not given:
         return PLAIN
     if given.get("id") == "":
@@ -32,6 +47,13 @@ def options_of(request: Request) -> StartOptions:
     options = StartOptions(**given)
     check_options(options)
     return options
+
+
+def _limit_ms(text: str, name: str) -> int | None:
+    seconds: JSON = text
+    with suppress(ValueError):
+        seconds = float(text)
+    return checked_ms(seconds, f"The query parameter '{name}'")
 
 
 def token_of(request: Request) -> str:
