@@ -234,6 +234,12 @@ from .starting import (
     PLAIN,
     StartOptions,
 )
+from .timeouts import (
+    EXECUTION_TIMEOUT,
+    RUN_TIMEOUT,
+    checked_ms,
+    timeout_ms,
+)
 from .triggers import (
     about_trigger,
     closed_trigger,
@@ -269,6 +275,7 @@ __all__ = [
     "CRASHED",
     "DURABLE",
     "EVERYTHING",
+    "EXECUTION_TIMEOUT",
     "FAILURES",
     "FUNCTION",
     "GCP",
@@ -299,6 +306,7 @@ __all__ = [
     "REGION",
     "REMOTES",
     "RESERVED",
+    "RUN_TIMEOUT",
     "SEQUENCE",
     "STARTED",
     "STATES",
@@ -410,6 +418,7 @@ __all__ = [
     "check_payload",
     "check_token",
     "check_type",
+    "checked_ms",
     "chosen",
     "closed",
     "closed_trigger",
@@ -441,6 +450,7 @@ __all__ = [
     "status_of",
     "summary",
     "target_of",
+    "timeout_ms",
     "version_of",
     "web_parameters",
     "web_response",

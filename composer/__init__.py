@@ -75,6 +75,9 @@ from .dsl.combinators.sagas import (
     saga,
     step,
 )
+from .dsl.combinators.timeouts import (
+    within,
+)
 from .dsl.combinators.transactions import (
     call,
     participant,
@@ -144,6 +147,7 @@ from .machine.changes import (
 )
 from .machine.commands import (
     Abandon,
+    Again,
     Annotate,
     Command,
     Invoke,
@@ -171,9 +175,11 @@ from .machine.events import (
     Heard,
     Heartbeat,
     Joined,
+    Queued,
     Rebound,
     Resolved,
     Resumed,
+    Taken,
     TimerFired,
 )
 from .machine.execution import (
@@ -182,6 +188,9 @@ from .machine.execution import (
 from .machine.fiber import (
     ROOT,
     Fiber,
+)
+from .machine.frames import (
+    Deadline,
 )
 from .machine.history import (
     ANNOTATED,
@@ -199,8 +208,8 @@ from .machine.inbox import (
     MAX_MESSAGE_NAME,
     MAX_MESSAGES,
     Inbox,
+    InboxChanges,
     Message,
-    Queued,
     is_message_name,
 )
 from .machine.listening import (
@@ -230,6 +239,14 @@ from .machine.sagas.compensations import (
 )
 from .machine.stretches import (
     Stretch,
+)
+from .machine.timeouts import (
+    RUN_TIMED_OUT,
+    as_step,
+    awaits_worker,
+    deadlines,
+    heartbeat_ms,
+    told_again,
 )
 from .machine.transactions.operations import (
     decided,
@@ -300,11 +317,13 @@ __all__ = [
     "RESOLVED",
     "RESUMED",
     "ROOT",
+    "RUN_TIMED_OUT",
     "STUCK",
     "TIMEOUT",
     "Abandon",
     "Accepted",
     "ActionFunction",
+    "Again",
     "AlwaysRevert",
     "AlwaysRevertAll",
     "Annotate",
@@ -319,6 +338,7 @@ __all__ = [
     "CompositionError",
     "Context",
     "Continued",
+    "Deadline",
     "Entry",
     "Error",
     "Event",
@@ -332,6 +352,7 @@ __all__ = [
     "Hearing",
     "Heartbeat",
     "Inbox",
+    "InboxChanges",
     "InvalidNameError",
     "Invoke",
     "Invoking",
@@ -361,6 +382,7 @@ __all__ = [
     "Spawn",
     "Stretch",
     "Success",
+    "Taken",
     "Tell",
     "Template",
     "TimerFired",
@@ -376,9 +398,11 @@ __all__ = [
     "annotate",
     "any",
     "any_of",
+    "as_step",
     "asl",
     "assign",
     "asynchronous",
+    "awaits_worker",
     "boxed",
     "call",
     "capture",
@@ -390,6 +414,7 @@ __all__ = [
     "compile",
     "composition_schema",
     "copied",
+    "deadlines",
     "decided",
     "decision",
     "do",
@@ -409,6 +434,7 @@ __all__ = [
     "frozen",
     "function",
     "graph",
+    "heartbeat_ms",
     "is_message_name",
     "let",
     "literal",
@@ -453,6 +479,7 @@ __all__ = [
     "timeline",
     "timeout",
     "token_place",
+    "told_again",
     "transaction",
     "truthy",
     "value",
@@ -461,6 +488,7 @@ __all__ = [
     "when",
     "when_nosave",
     "while_nosave",
+    "within",
 ]
 
 if not TYPE_CHECKING:  # a type checker would take every name for an attribute

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .errors import Error
-from .machine.events import Completed, Failed
-from .values import APPLICATION_ERROR, Failure, Success, flaw
+from .machine.events import Completed, Failed, Heartbeat, Queued, Taken
+from .values import APPLICATION_ERROR, Failure, Success, classes_of, copied, flaw
 
 if TYPE_CHECKING:
+    from .machine.events import Event
     from .values import JSON
 
 
@@ -42,8 +43,25 @@ class Never:
     """An answer that never comes: for timeouts and cancellation."""
 
 
+@dataclass(frozen=True, slots=True)
+class Beats:
+    """An answer after a heartbeat, which the action sends with these details after so many virtual seconds."""
+
+    seconds: float
+    details: Any
+    answer: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """An answer of an action that first waits for a worker, so many virtual seconds; for ever if None."""
+
+    seconds: float | None
+    answer: Any = None
+
+
 Fake: TypeAlias = Any
-"""A JSON value, a Fail, Slow or Never, a list of those in turn, a function of the parameters, or a
+"""A JSON value, a Fail, Slow, Never, Beats or Waits, a list of those in turn, a function of the parameters, or a
 composition, which is simulated too."""
 
 
@@ -82,3 +100,30 @@ def plain(name: str, answer: Any) -> Any:
     if why:
         raise SimulationError(f"{name} answers with a value that is not JSON: {why}")
     return value
+
+
+def held_up(
+    answer: Beats | Waits, turn: int, at_ms: int
+) -> tuple[int, Any, list[tuple[int, Event]]]:
+    """When the answer comes, what it is then, and the events before it, each with its time."""
+    if isinstance(answer, Waits):
+        queued: tuple[int, Event] = (at_ms, Queued(turn))
+        if answer.seconds is None:
+            return at_ms, Never(), [queued]
+        later_ms = at_ms + round(answer.seconds * 1000)
+        return later_ms, answer.answer, [queued, (later_ms, Taken(turn))]
+    later_ms = at_ms + round(answer.seconds * 1000)
+    return later_ms, answer.answer, [(later_ms, Heartbeat(turn, copied(answer.details)))]
+
+
+def computed(answer: Any, params: JSON) -> Any:
+    """The answer of a function of the parameters."""
+    try:
+        return answer(copied(params))
+    except Fail as fail:
+        return fail
+    except AssertionError:
+        raise
+    except Exception as error:  # noqa: BLE001  a worker would report it, too
+        text = f"{type(error).__name__}: {error}"
+        return Failure(APPLICATION_ERROR, text, classes_of(error))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .commands import Abandon, Annotate, Invoke, Spawn
     from .fiber import Fiber
     from .history import Entry
-    from .inbox import Queued
+    from .inbox import InboxChanges
 
 
 @dataclass(slots=True)
@@ -35,5 +35,5 @@ class Changes:
     outcome: Outcome | None = None
     more: bool = False
     stretches: bool = False
-    messages: Queued | None = None
+    messages: InboxChanges | None = None
     stale: bool = False

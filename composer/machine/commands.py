@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..freezing import frozen
 
 if TYPE_CHECKING:
-    from ..values import JSON
+    from ..values import JSON, Failure
     from .frames import Frame
 
 
@@ -21,6 +21,19 @@ class Tell:
 
 
 @frozen
+class Again:
+    """What an action is told of the invocations of its step before this one.
+
+    `attempt` counts from 1, `failure` is that of the attempt before, and `details` came with the last
+    heartbeat.
+    """
+
+    attempt: int
+    failure: Failure | None
+    details: JSON = None
+
+
+@frozen
 class Invoke:
     """Run an action, or an inline function by its hash; answer `turn`.
 
@@ -29,7 +42,8 @@ class Invoke:
     of one step of a saga; without a key every attempt stands for itself. With `later` its success
     says only that the action was accepted: the answer comes by the token of this turn. With `tail` the answer
     comes with the end of the run's log. `whole` asks for a whole transaction; see `transactions.coordinator`. With `tell`
-    no action runs: the parameters are the payload of a message to another execution.
+    no action runs: the parameters are the payload of a message to another execution. `again` is None for the
+    first invocation of a step.
     """
 
     turn: int
@@ -43,6 +57,7 @@ class Invoke:
     tail: bool = False
     whole: bool = False
     tell: Tell | None = None
+    again: Again | None = None
 
 
 @frozen

@@ -61,7 +61,25 @@ class Accepted:
 
 @frozen
 class Heartbeat:
-    """The action it waits for, which will answer later, is still at work."""
+    """The action it waits for, which will answer later, is still at work.
+
+    `details` say how far it is; None leaves those of an earlier heartbeat.
+    """
+
+    turn: int
+    details: JSON = None
+
+
+@frozen
+class Queued:
+    """The action it waits for waits for a worker."""
+
+    turn: int
+
+
+@frozen
+class Taken:
+    """A worker has taken the action it waits for, which was queued."""
 
     turn: int
 
@@ -134,6 +152,8 @@ Event: TypeAlias = (
     | Failed
     | Accepted
     | Heartbeat
+    | Queued
+    | Taken
     | Joined
     | TimerFired
     | Resumed

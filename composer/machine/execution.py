@@ -30,6 +30,7 @@ from .standing import Standing
 from .steps import note_again
 from .storage import has_only_begun, is_next, last_event, of_this_generation, told_by_history
 from .stretches import Stretch
+from .timeouts import deadlines_told
 from .waits import Invoking, Joining, Paused
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class Execution(Standing):
         """
         root = Fiber(id=ROOT, pc=pc, value=value, frames=frames)
         self._forks.add(root)
-        started = self._narrated(ROOT, Started(frames))
+        started = {**self._narrated(ROOT, Started(frames)), **deadlines_told(frames)}
         for message in told:
             self.inbox = self.inbox or Inbox()
             self.inbox.put(message)

@@ -36,7 +36,7 @@ class Message:
 
 
 @frozen
-class Queued:
+class InboxChanges:
     """The changes of a queue: messages to be stored, and the numbers of those that left it."""
 
     added: tuple[Message, ...]
@@ -96,11 +96,11 @@ class Inbox:
         """Has all undelivered messages stored again: a redrive goes on with them."""
         self._added, self._gone = {message.number: message for message in self}, []
 
-    def flush(self) -> Queued | None:
+    def flush(self) -> InboxChanges | None:
         """The changes since the last flush; None if there are none."""
         if not (self._added or self._gone):
             return None
-        queued = Queued(tuple(self._added.values()), tuple(self._gone))
+        queued = InboxChanges(tuple(self._added.values()), tuple(self._gone))
         self._added, self._gone = {}, []
         return queued
 

@@ -22,6 +22,7 @@ from .fiber import ROOT, Fiber
 from .frames import Attempts
 from .inbox import Message
 from .instructions import Invoke as InvokeInstruction
+from .timeouts import deadlines_of
 from .waits import Invoking, Paused, Sleeping
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def replayed(id: str, program: Program, entries: Sequence[StoredEntry], limits: 
     ended: dict[str, Fiber] = {}
     started = program.dialect.replayed(entries[0])
     frames = started.frames if isinstance(started, Started) else ()
+    frames = (*deadlines_of(entries[0]), *frames)
     told = tuple(
         _message(number, entry) for number, entry in enumerate(entries, 1) if "start" in entry
     )

@@ -208,6 +208,7 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     "* /lambda-url/{url}/{path:path}": OPEN,
     f"POST {_API}/webhooks/{{token}}": TOKEN,
     f"POST {_API}/completions/{{token}}": TOKEN,
+    f"POST {_API}/completions/{{token}}/heartbeat": TOKEN,
     "POST /": SIGNED,
     **_FUNCTIONS,
 }

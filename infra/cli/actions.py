@@ -55,6 +55,14 @@ WAIT_MS = 20_000  # time that one request waits for the end of an activation
               "use it, use it if action and parameters are the same, or end it and start [default: fail].")  # fmt: skip
 @click.option("--on-closed", type=click.Choice(ON_CLOSED), help="Reaction to an ended execution with this id: "
               "start, start only if that has failed, or refuse [default: allow].")  # fmt: skip
+@click.option(
+    "--run-timeout", type=Duration("s", 1), help="Time limit of the run, such as 90s or 2h."
+)
+@click.option(
+    "--execution-timeout",
+    type=Duration("s", 1),
+    help="Time limit of the execution: of all its runs together.",
+)
 @click.option("--token", help="Idempotency key: all calls with the same key start one execution.")
 @described
 @as_json
@@ -68,7 +76,7 @@ def invoke(  # noqa: PLR0913  its options
     result: bool,
     follow: bool,
     as_json: bool,
-    **start: str | None,
+    **start: Any,
 ) -> int:
     """Invoke the action NAME.
 
@@ -115,7 +123,7 @@ def _failure(name: str, record: dict[str, Any]) -> str:
 
 
 def _wait_for_end(
-    client: Client, name: str, params: dict[str, Any], start: dict[str, str | None]
+    client: Client, name: str, params: dict[str, Any], start: dict[str, Any]
 ) -> dict[str, Any]:
     """Invokes an action and waits for its end without a limit. Returns the activation record."""
     began = time.monotonic()

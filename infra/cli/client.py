@@ -234,7 +234,7 @@ class Client:
         blocking: bool,
         result: bool,
         token: str | None = None,
-        **options: str | None,
+        **options: str | int | None,
     ) -> tuple[int, Any]:
         """Invokes an action. Returns status and response; 202 with an id if it has not ended yet."""
         query = {"blocking": blocking, "result": result, **options}

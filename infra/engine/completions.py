@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from ...actions import Completion, ConflictError, NotFoundError
 from ...composer import Heartbeat, Invoking, token_place
+from .heartbeats import Heartbeats
 from .targets import reopened
 from .tickets import read_ticket
 
 if TYPE_CHECKING:
     from ...actions import Opened
-    from ...composer import Outcome, Rebound
+    from ...composer import JSON, Outcome, Rebound
     from .completion_tokens import Tokens
     from .inbox.inbox import Inbox
     from .live import LiveExecution
@@ -37,6 +38,11 @@ class Answering:
     ) -> None:
         self._parts, self._tick, self._inbox = parts, tick, inbox
         self._recovery, self._tokens = recovery, tokens
+        self._heartbeats = Heartbeats(parts, tick, inbox)
+
+    def stop(self) -> None:
+        """Writes no further heartbeat."""
+        self._heartbeats.stop()
 
     async def complete(self, token: str, outcome: Outcome) -> None:
         """Fires a completion trigger: see `Engine.complete`."""
@@ -103,6 +109,22 @@ class Answering:
         taken = self._tick.durable()
         self._inbox.deliver(run, fiber, Heartbeat(turn))
         await taken
+
+    async def beat(self, token: str, details: JSON) -> bool:
+        """Notes that the step of a completion trigger is still at work, and how far it is.
+
+        Returns True if nobody waits for the step any more: it should stop.
+
+        Raises:
+            NotFoundError: when the token is not one of ours.
+        """
+        place = self._tokens.read(token)
+        run = await self._recovery.found(place.execution)
+        opened = self._waiting(run, place.fiber, place.turn)
+        if run is None or opened is None or opened.id != place.activation:
+            return True
+        await self._heartbeats.beat(run, place.fiber, Heartbeat(place.turn, details))
+        return False
 
     async def rebound(self, execution: str, fiber: str, event: Rebound) -> None:
         """Gives the run of a distributed Map that a fiber waits for other bounds, if it still does."""

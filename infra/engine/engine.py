@@ -180,6 +180,7 @@ class Engine:
         self._recovery.stop()
         self.endings.stop()
         self._inbox.stretching.stop()
+        self.answering.stop()
         self.entities.stop()
         self._inbox.close()
         await self._tick.end()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from ...actions import Clock, Completion, Conducted, Opened, Write
-    from ...composer import JSON, Changes, Entry, Execution, Fiber, Invoke, Queued
+    from ...composer import JSON, Changes, Entry, Execution, Fiber, InboxChanges, Invoke
     from .joint import Joint
     from .origins import Origin
     from .stored_values import Stored
@@ -237,7 +237,7 @@ class LiveExecution:
         if changes.outcome is not None and not origin.solo:
             write.dropped.append((self.id, ""))
 
-    def _write_messages(self, queued: Queued, write: Write) -> None:
+    def _write_messages(self, queued: InboxChanges, write: Write) -> None:
         write.documents += documents(self.id, queued, self._keeper(write))
         if queued.added and not self.has_messages:
             self.has_messages = True

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...actions import Store
-    from ...composer import JSON, Queued
+    from ...composer import JSON, InboxChanges
     from .stored_values import Stored
 
 MESSAGE, TOLD = "message", "told"
 
 
-def documents(execution: str, queued: Queued, keep: Callable[[JSON], Stored]) -> list[Document]:
+def documents(
+    execution: str, queued: InboxChanges, keep: Callable[[JSON], Stored]
+) -> list[Document]:
     """The documents for the changes of an inbox."""
     put = [
         Document(

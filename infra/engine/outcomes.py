@@ -20,6 +20,7 @@ from ...actions import (
 from ...composer import (
     APPLICATION_ERROR,
     EXECUTION_FAILED,
+    RUN_TIMED_OUT,
     Accepted,
     Changes,
     Completed,
@@ -144,7 +145,7 @@ def status_in_words(outcome: Outcome, hooks: Hooks) -> str:
     """The status of an execution with this outcome."""
     if isinstance(outcome, Success):
         return SUCCEEDED
-    if hooks.timed_out(outcome):
+    if outcome.code == RUN_TIMED_OUT or hooks.timed_out(outcome):
         return TIMED_OUT
     return CANCELLED if outcome.code == CANCELLED_CODE else FAILED
 

@@ -356,6 +356,8 @@ def _step(instruction: Any, wait: Invoking, *, parked: bool) -> Stored:
         doc |= {"activation": accepted.activation, "since": accepted.started_ms}
         if wait.polled:
             doc["kind"] = accepted.kind
+    if wait.details is not None:
+        doc["heartbeat"] = wait.details
     for name in ("action", "function", "path"):
         if hasattr(instruction, name):
             doc[name] = getattr(instruction, name)

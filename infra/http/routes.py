@@ -117,6 +117,7 @@ ROUTES: list[Route] = [
     ("POST", API + "/webhooks/{token}", webhooks.call_webhook),
     (ANY, WEB + "{path:path}", web.serve),
     ("POST", API + "/completions/{token}", completions.complete),
+    ("POST", API + "/completions/{token}/heartbeat", completions.heartbeat),
     ("GET", API + "/namespaces", service.list_namespaces),
     ("GET", _OPERATED, namespaces.list_all),
     ("GET", _OPERATED + "/{name}", namespaces.get),

@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ...actions import PLAIN, InvalidError, InvalidIdError, StartOptions, check_options, check_token
+from ...actions import (
+    EXECUTION_TIMEOUT,
+    PLAIN,
+    RUN_TIMEOUT,
+    InvalidError,
+    InvalidIdError,
+    StartOptions,
+    check_options,
+    check_token,
+    checked_ms,
+)
 from .attributes import described
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from ...composer import JSON
+
 NAMES = ("id", "on_open", "on_closed")
+LIMITS = (EXECUTION_TIMEOUT, RUN_TIMEOUT)
 
 
 def options_of(request: Request) -> StartOptions:
-    """The options of the start that a request asks for: `id`, `on_open`, `on_closed`, `attributes`, `memo`.
+    """The options of the start that a request asks for: `id`, policies, `attributes`, `memo`, timeouts in seconds.
 
     Raises:
         InvalidIdError: the id cannot be one.
-        InvalidError: a policy is not known, or is given without an id; attributes or a memo are malformed.
+        InvalidError: a policy is not known, or is given without an id; attributes, a memo or a timeout are malformed.
     """
     query = request.query_params
     if not query:
         return PLAIN
     given: dict[str, Any] = {name: query[name] for name in NAMES if name in query}
+    given |= {f"{name}_ms": _limit_ms(query[name], name) for name in LIMITS if name in query}
     if given.get("id") == "":
         raise InvalidIdError(
             "The query parameter 'id' is empty: give the execution an id, or none."
@@ -33,6 +48,13 @@ def options_of(request: Request) -> StartOptions:
         options = StartOptions(**given)
         check_options(options)
     return described(query, options)
+
+
+def _limit_ms(text: str, name: str) -> int | None:
+    seconds: JSON = text
+    with suppress(ValueError):
+        seconds = float(text)
+    return checked_ms(seconds, f"The query parameter '{name}'")
 
 
 def token_of(request: Request) -> str:

@@ -1,6 +1,7 @@
 """Compositions in your tests: run with faked actions, in virtual time, with crashes where you want them."""
 
 from .composer.testing import (
+    Beats,
     Fail,
     Invocation,
     Never,
@@ -9,10 +10,12 @@ from .composer.testing import (
     SimulationError,
     Slow,
     Told,
+    Waits,
     simulate,
 )
 
 __all__ = [
+    "Beats",
     "Fail",
     "Invocation",
     "Never",
@@ -21,5 +24,6 @@ __all__ = [
     "SimulationError",
     "Slow",
     "Told",
+    "Waits",
     "simulate",
 ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ....composer import Accepted, Changes, Success
+from ....composer import Accepted, Changes, Success, Taken, awaits_worker
 from ..live import RUNNING, ActiveInvocation
 from ..outcomes import ticket_for
 from ..targets import reopened
@@ -173,3 +173,8 @@ class Inbox:
         elif run.execution.program.spans:
             run.resent |= {(fiber, command.turn)}
         self._following.follow((run, Changes(commands=[(fiber, command)])))
+        stands, active = run.execution.fibers.get(fiber), run.invocations.get((fiber, command.turn))
+        if stands is None or active is None or active.opened.action.is_unregistered:
+            return
+        if awaits_worker(stands.frames):
+            self.deliver(run, fiber, Taken(command.turn))
