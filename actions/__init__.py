@@ -107,6 +107,10 @@ from .ports import (
 )
 from .remotes import REMOTES, Remote, Retrying, parsed_remote
 from .requirements import OFFERED
+from .schedule_definitions import OVERLAPS, ScheduleDefinition, overlap_of, schedule_of
+from .schedule_rehearsals import Rehearsal, RehearsedRun, schedule_runs
+from .schedule_times import ScheduleSpec, instant_ms, spec_of
+from .schedules import Decision, ScheduleRules, ScheduleState, Start
 from .starting import CLOSED_POLICIES, OPEN_POLICIES, PLAIN, StartOptions
 from .triggers import about_trigger, closed_trigger, fired, not_fired
 from .web import (
@@ -157,6 +161,7 @@ __all__ = [
     "OFFERED",
     "ONCE",
     "OPEN_POLICIES",
+    "OVERLAPS",
     "PAYLOAD_TOO_LARGE",
     "PERMISSION",
     "PLAIN",
@@ -188,6 +193,7 @@ __all__ = [
     "Composed",
     "Conducted",
     "ConflictError",
+    "Decision",
     "Definition",
     "Deployment",
     "Document",
@@ -218,6 +224,8 @@ __all__ = [
     "Quotas",
     "Record",
     "RefusedError",
+    "Rehearsal",
+    "RehearsedRun",
     "Remote",
     "RemoteInvoker",
     "Remoted",
@@ -226,7 +234,12 @@ __all__ = [
     "Rule",
     "Saved",
     "Schedule",
+    "ScheduleDefinition",
+    "ScheduleRules",
+    "ScheduleSpec",
+    "ScheduleState",
     "Standing",
+    "Start",
     "StartOptions",
     "Store",
     "Stored",
@@ -255,19 +268,24 @@ __all__ = [
     "fired",
     "found_function",
     "function_of",
+    "instant_ms",
     "is_integration",
     "listed",
     "log_tail",
     "merged",
     "not_fired",
     "outcome_of",
+    "overlap_of",
     "parsed_arn",
     "parsed_remote",
     "planned",
     "qualified",
     "record",
     "request_id",
+    "schedule_of",
+    "schedule_runs",
     "scheduled",
+    "spec_of",
     "status_of",
     "summary",
     "target_of",
