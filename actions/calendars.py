@@ -142,7 +142,7 @@ class Calendar:
             raise InvalidError(
                 f"the field '{field}.{min(unknown)}' does not exist: {', '.join(known)} do"
             )
-        parts = {}
+        parts: dict[str, Any] = {}
         for part in _LIMITS:
             given: Any = value.get(part)
             if given is None:

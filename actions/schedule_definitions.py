@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..composer import InvalidNameError, Name
 from .calendars import unfit
@@ -152,7 +152,7 @@ def _note(value: JSON) -> str:
 
 
 def _options(do: Mapping[str, JSON]) -> StartOptions:
-    timeouts = {
+    timeouts: dict[str, Any] = {
         f"{name}_ms": duration_ms(f"do.{name}", do[name], 1)
         for name in ("execution_timeout", "run_timeout")
         if do.get(name) is not None

@@ -36,6 +36,7 @@ COMMANDS = {  # command: the module that defines it
     "execution": "executions",
     "entity": "entities",
     "dead-letter": "dead_letters",
+    "schedule": "schedules",
     "saga": "sagas",
     "transaction": "transactions",
     "adapter": "clouds",

@@ -325,8 +325,26 @@ class Schedules:
             return True
         decided = rules.proceeding(kept.state) or rules.due(kept.state, now_ms)
         if decided is not None:
-            await self._commit(kept, self._possible(kept, decided))
+            await self._meet(kept, decided, now_ms)
         return decided is not None
+
+    async def _meet(self, kept: Kept, decision: Decision, now_ms: int) -> None:
+        """Carries out what a time asks for. A run that is refused for good becomes a dead letter.
+
+        Raises:
+            ThrottledError, UnavailableError: the run may start later.
+        """
+        try:
+            await self._commit(kept, decision)
+        except (ThrottledError, UnavailableError):
+            raise
+        except RefusedError as error:
+            if decision.start is None:
+                raise
+            log.warning("the schedule %s cannot start a run: %s", kept.key, error)
+            name, rules = decision.start.name, ScheduleRules(kept.definition)
+            refused = rules.refused(decision.state, name, str(error), now_ms)
+            await self._commit(kept, refused, dead=(decision.start, str(error)))
 
     async def _stop_open(self, kept: Kept) -> None:
         for run in kept.state.open:
@@ -338,28 +356,16 @@ class Schedules:
 
     # --- carrying out ------------------------------------------------------------------------
 
-    def _possible(self, kept: Kept, decision: Decision) -> Decision:
-        """The decision, or another one if its run is refused for good: then the time has failed.
-
-        Raises:
-            ThrottledError, UnavailableError: the run may start later.
-        """
-        if decision.start is None:
-            return decision
-        try:
-            self._beginning(kept, decision.start)
-        except (ThrottledError, UnavailableError):
-            raise
-        except RefusedError as error:
-            log.warning("the schedule %s cannot start a run: %s", kept.key, error)
-            rules, now_ms = ScheduleRules(kept.definition), self._parts.clock.now_ms()
-            return rules.refused(decision.state, decision.start.name, str(error), now_ms)
-        return decision
-
     async def _commit(
-        self, kept: Kept, decision: Decision, documents: Iterable[Document] = ()
+        self,
+        kept: Kept,
+        decision: Decision,
+        documents: Iterable[Document] = (),
+        dead: tuple[Start, str] | None = None,
     ) -> None:
         """Stores the next state and starts the run of a decision, in one commit.
+
+        With `dead` the commit keeps a dead letter: of a run that was refused, and why.
 
         Raises:
             RefusedError: the run cannot start; then nothing has changed.
@@ -378,6 +384,10 @@ class Schedules:
             unit.write.documents += [*documents, kept.state_document(state)]
             if beginning is not None:
                 self._inbox.begin(id, beginning)
+            if dead is not None:
+                target, unwaited = kept.definition.action, Unwaited(SCHEDULE, kept.key)
+                letters, (start, text) = self._core.letters, dead
+                letters.refused(kept.namespace, target, unwaited, start.params, text)
         try:
             await accepted
         except InDoubtError as error:

@@ -69,9 +69,15 @@ async def test_a_time_starts_a_run_with_its_input_and_the_next_run_has_its_resul
     assert params(made) == [{"n": 1}, {"n": 1, "__ow_last_result": {"fine": True}}]
     assert [run["status"] for run in shown["last"]] == ["succeeded", "succeeded"]
     assert shown["last"][0]["at"] == first["next"][0]
-    assert shown["last"][0]["id"].startswith("s-20") and shown["last"][0]["id"].endswith("Z")
+    assert shown["last"][0]["id"].startswith("s-20")
+    assert shown["last"][0]["id"].endswith("Z")
     assert shown["next"][0] == first["next"][2]
-    assert (shown["status"], shown["open"], shown["missed"], shown["skipped"]) == ("active", 0, 0, 0)
+    assert (shown["status"], shown["open"], shown["missed"], shown["skipped"]) == (
+        "active",
+        0,
+        0,
+        0,
+    )
     await made.kill()
 
 
@@ -190,7 +196,7 @@ async def test_a_schedule_is_deleted_while_its_run_is_open():
         with pytest.raises(NotFoundError):
             await ask(GUEST, "s")
     assert made.engine.schedules.all(GUEST) == []
-    assert [d async for kind in KINDS for d in made.store.documents(kind)] == []
+    assert [d.key for kind in KINDS async for d in made.store.documents(kind)] == []
     await made.kill()
 
 
@@ -218,22 +224,22 @@ async def test_what_cannot_start_is_told_and_kept_as_a_dead_letter():
     assert (shown["status"], shown["last"][0]["status"]) == ("paused", "refused")
     assert "does not exist" in shown["last"][0]["error"]
     (letter,) = made.engine.letters.list(GUEST)
-    assert (letter["kind"], letter["rule"], letter["target"]) == ("schedule", "/guest/s", "/guest/nobody")
+    assert (letter["kind"], letter["rule"], letter["target"]) == (
+        "schedule",
+        "/guest/s",
+        "/guest/nobody",
+    )
     with pytest.raises(NotFoundError):
         await made.engine.schedules.trigger(GUEST, "s")
     with pytest.raises(InvalidError, match="would never start"):
-        await made.engine.schedules.put(
-            GUEST, "t", {**EACH_MINUTE, "spec": {"cron": "0 0 30 2 *"}}
-        )
+        await made.engine.schedules.put(GUEST, "t", {**EACH_MINUTE, "spec": {"cron": "0 0 30 2 *"}})
     with pytest.raises(InvalidError, match="name"):
         await made.engine.schedules.put(GUEST, "a/b/c", EACH_MINUTE)
     await made.kill()
 
 
 async def test_a_time_that_is_throttled_is_met_later():
-    settings = EngineSettings(
-        pacing=Pacing(look_s=0.001), quotas=lambda _: Quotas(concurrent=1)
-    )
+    settings = EngineSettings(pacing=Pacing(look_s=0.001), quotas=lambda _: Quotas(concurrent=1))
     made = await furnished(answers={"a": HELD}, settings=settings, overlap="allow_all")
     made.clock.ms += 2 * MINUTE
     await met(made, 1)
@@ -271,10 +277,16 @@ async def test_a_crash_at_any_commit_neither_skips_nor_repeats_a_time(at, when, 
         count = done(later) + 1
         await ended(later, count)
 
-    runs = described(later)["last"]
-    first = start // MINUTE * MINUTE + MINUTE
-    assert [run["at"] for run in runs] == [first + n * MINUTE for n in range(len(runs))]
-    assert len({run["id"] for run in runs}) == len(runs)
+    await later.until(lambda: described(later)["open"] == 0)
+    await later.until(lambda: described(later)["next"][0] > later.clock.ms)
+    await later.until(lambda: described(later)["open"] == 0)
+    shown = described(later)
+    runs, first = shown["last"], start // MINUTE * MINUTE + MINUTE
+    times = [*range(first, later.clock.ms + 1, MINUTE)]
+    met = [run["at"] for run in runs]
+    assert len(met) + shown["skipped"] + shown["buffered"] == len(times)
+    assert met == [at for at in times if at in met]
+    assert overlap in ("skip", "terminate_other") or not shown["skipped"]
     records = [row.id for row in await later.activations()]
     assert sorted(records) == sorted(run["activationId"] for run in runs)
     await later.kill()
@@ -309,9 +321,9 @@ async def test_an_end_that_a_crash_kept_from_its_schedule_is_met_after_it():
 async def test_times_that_were_missed_are_met_within_the_window_and_counted_beyond_it():
     made = await furnished(overlap="allow_all", catchup="2m")
     later = await restarted(made, seconds=5 * 60)
-    await ended(later, 3)
+    await ended(later, 2)
     shown = described(later)
-    assert (shown["missed"], len(shown["last"])) == (3, 2) or (shown["missed"], len(shown["last"])) == (2, 3)
+    assert (shown["missed"], len(shown["last"])) == (3, 2)
     await later.kill()
 
 
@@ -369,7 +381,7 @@ async def test_a_schedule_that_cannot_be_read_is_left_alone(caplog):
     from xingqiao.actions import Document, Write
 
     odd = [
-        Document(kind="scheduled", key="/guest/odd", body=b'{"spec": {}}'),
+        Document(kind="scheduled", key="/guest/odd", body=b'{"spec": {}, "do": {}}'),
         Document(kind="scheduled-state", key="/guest/odd", body=b"{}"),
         Document(kind="scheduled", key="/guest/half", body=b"{}"),
     ]
