@@ -34,6 +34,7 @@ from .executions import Executions
 from .firing import Firing
 from .functions import Functions
 from .hooks import Attachment, NoHooks
+from .identities import Identities
 from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
 from .news import News
@@ -127,15 +128,11 @@ class Engine:
             letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=self._alarm,
             unwaited=self._unwaited_ended,
         )  # fmt: skip
-        self._inbox = Inbox(core)
-        self._when = Due(clock, self._inbox, self._alarms)
-        restoring = Restoring(self._parts)
-        self.recovery = self._recovery = Recovery(
-            core, self._inbox, self._dispatch, self._when, restoring
-        )
-        self.answering = Answering(
-            self._parts, self._tick, self._inbox, self._recovery, self._tokens
-        )
+        parts, inbox = self._parts, Inbox(core)
+        self._inbox, self._when = inbox, Due(clock, inbox, self._alarms)
+        restoring, due = Restoring(parts), self._when
+        self.recovery = self._recovery = Recovery(core, inbox, self._dispatch, due, restoring)
+        self.answering = Answering(parts, self._tick, inbox, self._recovery, self._tokens)
         self.endings = Endings(core, self._inbox, self._recovery)
         self._redrives = Redrives(self._parts, self._tick, self._inbox, restoring)
         self.letters = DeadLetters(
@@ -143,10 +140,11 @@ class Engine:
         )
         self.records = Records(self._parts, restoring)
         self.watching = Watching(self._parts, self.records, self._news)
-        self.calls = Calls(core, self._inbox, self.records)
+        self.identities = Identities(core)
+        self.calls = Calls(self.identities, self._inbox, self.records, self.endings)
         self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))
         self.pauses = Pauses(core, self._inbox, self._recovery)
-        self.executions = Executions(core, self._inbox, self._recovery, self.answering)
+        self.executions = Executions(self.identities, inbox, self._recovery, self.answering)
         self.firing = Firing(self._parts, self._tick, self._inbox, self._letters)
         self.schedules = Schedules(core, self._inbox, self.records, self.cancel)
 
@@ -298,6 +296,7 @@ class Engine:
 
         Raises:
             RefusedError: when there is no such action, or it may not run now.
+            TakenIdError: when an execution has its id already, and it does not say what to do then.
             ReusedKeyError: when its idempotency key was used for another call.
             InDoubtError: when it may run, though the store did not say so in time.
         """
@@ -380,7 +379,8 @@ class Engine:
             ConflictError: when it cannot be taken up; the text says why.
         """
         self._tick.ensure()
-        await self._redrives.redrive(namespace, id, composition)
+        async with self.identities.redriving(namespace, id):
+            await self._redrives.redrive(namespace, id, composition)
         await self._tick.committed()
 
     # --- inside ------------------------------------------------------------------------------
