@@ -127,7 +127,7 @@ from .requirements import OFFERED
 from .schedule_definitions import OVERLAPS, ScheduleDefinition, overlap_of, schedule_of
 from .schedule_rehearsals import Rehearsal, RehearsedRun, schedule_runs
 from .schedule_times import ScheduleSpec, instant_ms, spec_of
-from .schedules import Decision, ScheduleRules, ScheduleState, Start
+from .schedules import ScheduleDecision, ScheduledStart, ScheduleRules, ScheduleState
 from .starting import CLOSED_POLICIES, OPEN_POLICIES, PLAIN, StartOptions
 from .triggers import about_trigger, closed_trigger, fired, not_fired
 from .web import (
@@ -257,10 +257,12 @@ __all__ = [
     "Rule",
     "Saved",
     "Schedule",
+    "ScheduleDecision",
     "ScheduleDefinition",
     "ScheduleRules",
     "ScheduleSpec",
     "ScheduleState",
+    "ScheduledStart",
     "Standing",
     "Start",
     "StartOptions",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..composer import JSON, Outcome
     from .schedule_definitions import ScheduleDefinition
-    from .schedules import Decision
+    from .schedules import ScheduleDecision
 
 Durations: TypeAlias = "float | list[float] | Callable[[int], float]"
 """Seconds that a run takes: of each, of one after the other (the last again and again), or by its instant."""
@@ -124,7 +124,7 @@ class _Rehearsing:
             times.append(self._definition.due_ms(next_ms))
         return min(times, default=None)
 
-    def _decided(self) -> Decision | None:
+    def _decided(self) -> ScheduleDecision | None:
         if self._ends and self._ends[0][0] <= self._now_ms:
             _, name, outcome = heapq.heappop(self._ends)
             decision = self._rules.ended(self.state, name, outcome, self._now_ms)
@@ -134,7 +134,7 @@ class _Rehearsing:
         waiting = self._rules.proceeding(self.state)
         return waiting or self._rules.due(self.state, self._now_ms)
 
-    def _take(self, decision: Decision, finalizers_ms: int) -> None:
+    def _take(self, decision: ScheduleDecision, finalizers_ms: int) -> None:
         self.state, start = decision.state, decision.start
         if start is not None:
             self.state = self.state.begun(start.name, start.name, self._now_ms)

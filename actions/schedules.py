@@ -139,20 +139,21 @@ class ScheduleState:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """A run to start: its id, the instant that it stands for, and its parameters."""
+class ScheduledStart:
+    """A run to start: its id, the instant that it stands for, whether a user has asked for it, its parameters."""
 
     name: str
     at_ms: int
+    asked: bool
     params: dict[str, JSON] = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ScheduleDecision:
     """A decision: the next state, a run to start, and a request to stop those that were open before."""
 
     state: ScheduleState
-    start: Start | None = None
+    start: ScheduledStart | None = None
     stop: str = ""
 
 
@@ -173,7 +174,9 @@ class ScheduleRules:
             left=self.definition.limit,
         )
 
-    def updated(self, before: ScheduleDefinition, state: ScheduleState, now_ms: int) -> Decision:
+    def updated(
+        self, before: ScheduleDefinition, state: ScheduleState, now_ms: int
+    ) -> ScheduleDecision:
         """This definition replaces another one: its times count from now, and what is open or waits stays.
 
         Without `paused` in its document the schedule stays as it is; another `limit` counts from now.
@@ -187,9 +190,9 @@ class ScheduleRules:
             case False:
                 return self.resumed(state, now_ms)
             case _:
-                return Decision(state)
+                return ScheduleDecision(state)
 
-    def due(self, state: ScheduleState, now_ms: int) -> Decision | None:
+    def due(self, state: ScheduleState, now_ms: int) -> ScheduleDecision | None:
         """Meets the times that are due, up to one that starts a run; None if none is due."""
         deciding, definition = _Deciding(self.definition, state), self.definition
         for looked in range(AT_ONCE):
@@ -206,7 +209,7 @@ class ScheduleRules:
                 break
         return deciding.decision()
 
-    def proceeding(self, state: ScheduleState) -> Decision | None:
+    def proceeding(self, state: ScheduleState) -> ScheduleDecision | None:
         """Starts a run for a time that waits, if it may start now; None if none may."""
         deciding = _Deciding(self.definition, state)
         for waiting in state.waiting:
@@ -220,12 +223,12 @@ class ScheduleRules:
 
     def ended(
         self, state: ScheduleState, run: str, outcome: Outcome, now_ms: int
-    ) -> Decision | None:
+    ) -> ScheduleDecision | None:
         """A run has ended; None if it is not one of the open ones."""
         found = next((each for each in state.open if each.run == run), None)
         return None if found is None else self._closed(state, found, outcome, now_ms)
 
-    def refused(self, state: ScheduleState, name: str, text: str, now_ms: int) -> Decision:
+    def refused(self, state: ScheduleState, name: str, text: str, now_ms: int) -> ScheduleDecision:
         """A run that was to start was refused: it has failed without having begun."""
         found = next(each for each in state.open if each.name == name)
         begun = replace(found, started_ms=now_ms)
@@ -233,7 +236,7 @@ class ScheduleRules:
 
     def _closed(
         self, state: ScheduleState, run: ScheduledRun, outcome: Outcome, now_ms: int
-    ) -> Decision:
+    ) -> ScheduleDecision:
         rest = tuple(each for each in state.open if each.name != run.name)
         changes: dict[str, Any] = {"open": rest, "stopping": state.stopping if rest else ""}
         status, error = SUCCEEDED, ""
@@ -248,26 +251,26 @@ class ScheduleRules:
                 changes |= {"paused": True, "why": f"the run {run.name} has failed: {error}"}
         shown = replace(run, status=status, ended_ms=now_ms, error=error)
         changes["last"] = (*state.last, shown)[-LAST:]
-        return Decision(replace(state, **changes))
+        return ScheduleDecision(replace(state, **changes))
 
-    def paused(self, state: ScheduleState) -> Decision:
+    def paused(self, state: ScheduleState) -> ScheduleDecision:
         """A user pauses the schedule."""
-        return Decision(replace(state, paused=True, why=""))
+        return ScheduleDecision(replace(state, paused=True, why=""))
 
-    def resumed(self, state: ScheduleState, now_ms: int) -> Decision:
+    def resumed(self, state: ScheduleState, now_ms: int) -> ScheduleDecision:
         """A user resumes the schedule. The times that passed in the pause are not met."""
         if not state.paused:
-            return Decision(state)
+            return ScheduleDecision(state)
         next_ms = None if state.next_ms is None else self.definition.spec.after(now_ms - 1)
-        return Decision(replace(state, paused=False, why="", next_ms=next_ms))
+        return ScheduleDecision(replace(state, paused=False, why="", next_ms=next_ms))
 
-    def triggered(self, state: ScheduleState, overlap: str | None, now_ms: int) -> Decision:
+    def triggered(self, state: ScheduleState, overlap: str | None, now_ms: int) -> ScheduleDecision:
         """A user asks for a run at once, under the schedule's policy or another one."""
         return self._asked(state, [now_ms], overlap or self.definition.overlap)
 
     def backfilled(
         self, state: ScheduleState, period_ms: tuple[int, int], overlap: str | None
-    ) -> Decision:
+    ) -> ScheduleDecision:
         """A user asks for a run at each time of a period, both ends included; `allow_all` by default.
 
         Raises:
@@ -286,7 +289,7 @@ class ScheduleRules:
                 )
         return self._asked(state, times, overlap or ALLOW_ALL)
 
-    def _asked(self, state: ScheduleState, times: list[int], overlap: str) -> Decision:
+    def _asked(self, state: ScheduleState, times: list[int], overlap: str) -> ScheduleDecision:
         number = state.numbers + 1
         deciding = _Deciding(self.definition, replace(state, numbers=number))
         for at_ms in times:
@@ -299,14 +302,14 @@ class _Deciding:
 
     def __init__(self, definition: ScheduleDefinition, state: ScheduleState) -> None:
         self._definition, self.state = definition, state
-        self.start: Start | None = None
+        self.start: ScheduledStart | None = None
         self._stop = ""
 
     def change(self, **fields: Any) -> None:
         self.state = replace(self.state, **fields)
 
-    def decision(self) -> Decision:
-        return Decision(self.state, self.start, self._stop)
+    def decision(self) -> ScheduleDecision:
+        return ScheduleDecision(self.state, self.start, self._stop)
 
     def counts_down(self) -> None:
         """One of the limited number of times has been met."""
@@ -354,7 +357,7 @@ class _Deciding:
         if time.overlap != ALLOW_ALL:
             known = {LAST_RESULT: state.result, LAST_FAILURE: state.failure}
             params |= {member: value for member, value in known.items() if value is not None}
-        self.start = Start(name, time.at_ms, params)
+        self.start = ScheduledStart(name, time.at_ms, time.number > 0, params)
         self.change(open=(*state.open, ScheduledRun(name=name, at_ms=time.at_ms)))
 
 

@@ -30,7 +30,7 @@ _FIELDS = ("overlap", "catchup", "limit", "note")  # options that are fields of 
 
 @click.group()
 def schedule() -> None:
-    """Manage schedules: create, list, get, describe, pause, resume, trigger, backfill, delete.
+    """Manage schedules: create, describe, pause, backfill and more.
 
     A schedule starts an action at given times. Runs that would overlap follow its overlap policy.
     """
@@ -177,7 +177,7 @@ def get(client: Client, name: str, *, as_json: bool) -> None:
 @as_json
 @connected
 def describe(client: Client, name: str, *, as_json: bool) -> None:
-    """Show the next times, the last runs and the counts of the schedule NAME."""
+    """Show the next times and last runs of the schedule NAME."""
     found = client.ask("GET", f"{SCHEDULES}/{name}")
     if as_json:
         output.write_json(found)
@@ -246,7 +246,10 @@ def trigger(client: Client, name: str, *, overlap: str | None, as_json: bool) ->
 def backfill(
     client: Client, name: str, *, overlap: str | None, as_json: bool, **period: str
 ) -> None:
-    """Start a run for each time of the schedule NAME in a period, both ends included."""
+    """Start a run for each time of NAME in a period.
+
+    Both ends are included.
+    """
     body = {"from": zoned(period["since"]), "to": zoned(period["upto"])}
     if overlap is not None:
         body["overlap"] = overlap

@@ -146,7 +146,7 @@ class Engine:
         self.pauses = Pauses(core, self._inbox, self._recovery)
         self.executions = Executions(self.identities, inbox, self._recovery, self.answering)
         self.firing = Firing(self._parts, self._tick, self._inbox, self._letters)
-        self.schedules = Schedules(core, self._inbox, self.records, self.cancel)
+        self.schedules = Schedules(self.identities, inbox, self.records, self.cancel)
 
     # --- its life ----------------------------------------------------------------------------
 

@@ -45,6 +45,7 @@ class Kept:
         working: True if a task meets its times and ends.
         gone: True if it was deleted.
         overtaken: True if another engine has changed it in the store.
+        contested: the id of a run that the store has refused: it may be taken.
     """
 
     definition: ScheduleDefinition
@@ -56,6 +57,7 @@ class Kept:
     working: bool = False
     gone: bool = False
     overtaken: bool = False
+    contested: str = ""
 
     @property
     def key(self) -> str:

@@ -16,21 +16,24 @@ import orjson
 from ...actions import (
     LOST,
     ConflictError,
-    Decision,
     InDoubtError,
     InvalidError,
     NotFoundError,
+    Refuse,
     RefusedError,
+    ScheduleDecision,
     ScheduleRules,
+    TakenIdError,
     ThrottledError,
     UnavailableError,
     check_call,
+    decided,
     schedule_of,
 )
 from ...composer import Failure, InvalidNameError, Name, changed
 from .calls import UNREGISTERED
 from .cancellable import Cancellable
-from .inbox.pending import called, withdraw
+from .inbox.pending import called
 from .registry import EXISTS, MODIFIED
 from .schedule_records import Kept, ScheduleRecords, definition_document
 from .timers import Timers
@@ -38,12 +41,11 @@ from .units import Unit
 from .unwaited import SCHEDULE, Unwaited
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Coroutine, Iterable
 
-    from ...actions import Document, ScheduleState, Start
+    from ...actions import Document, ScheduledStart, ScheduleState, StartOptions
     from ...composer import JSON, Outcome
-    from .core import Core
+    from .identities import Identities
     from .inbox.inbox import Inbox
     from .inbox.pending import Beginning
     from .live import LiveExecution
@@ -63,12 +65,14 @@ class Schedules:
 
     def __init__(
         self,
-        core: Core,
+        identities: Identities,
         inbox: Inbox,
         records: Records,
         cancel: Callable[..., Coroutine[None, None, None]],
     ) -> None:
-        self._core, self._parts, self._tick = core, core.parts, core.tick
+        core = identities.core
+        self._parts, self._tick, self._letters = core.parts, core.tick, core.letters
+        self._identities = identities
         self._inbox, self._records, self._cancel = inbox, records, cancel
         self._schedules = ScheduleRecords(core.parts.store)
         self._kept = self._schedules.kept
@@ -136,7 +140,7 @@ class Schedules:
             if state.next_ms is None:
                 raise InvalidError("the schedule would never start a run: check the field 'spec'")
             kept = Kept(definition, state, 0)
-            await self._commit(kept, Decision(state), [definition_document(definition)])
+            await self._commit(kept, ScheduleDecision(state), [definition_document(definition)])
             if kept.overtaken:
                 raise ConflictError(EXISTS)
             self._kept[kept.key] = kept
@@ -228,7 +232,7 @@ class Schedules:
         self,
         namespace: str,
         name: str,
-        decide: Callable[[ScheduleRules, ScheduleState, int], Decision],
+        decide: Callable[[ScheduleRules, ScheduleState, int], ScheduleDecision],
     ) -> dict[str, JSON]:
         kept = self._found(namespace, name)
         async with kept.lock:
@@ -240,7 +244,7 @@ class Schedules:
         return kept.described(self._parts.clock.now_ms())
 
     async def _asked(
-        self, kept: Kept, decision: Decision, documents: Iterable[Document] = ()
+        self, kept: Kept, decision: ScheduleDecision, documents: Iterable[Document] = ()
     ) -> None:
         """Carries out what a user has asked for.
 
@@ -328,7 +332,7 @@ class Schedules:
             await self._meet(kept, decided, now_ms)
         return decided is not None
 
-    async def _meet(self, kept: Kept, decision: Decision, now_ms: int) -> None:
+    async def _meet(self, kept: Kept, decision: ScheduleDecision, now_ms: int) -> None:
         """Carries out what a time asks for. A run that is refused for good becomes a dead letter.
 
         Raises:
@@ -344,7 +348,8 @@ class Schedules:
             log.warning("the schedule %s cannot start a run: %s", kept.key, error)
             name, rules = decision.start.name, ScheduleRules(kept.definition)
             refused = rules.refused(decision.state, name, str(error), now_ms)
-            await self._commit(kept, refused, dead=(decision.start, str(error)))
+            lost = None if isinstance(error, TakenIdError) else (decision.start, str(error))
+            await self._commit(kept, refused, dead=lost)
 
     async def _stop_open(self, kept: Kept) -> None:
         for run in kept.state.open:
@@ -359,9 +364,9 @@ class Schedules:
     async def _commit(
         self,
         kept: Kept,
-        decision: Decision,
+        decision: ScheduleDecision,
         documents: Iterable[Document] = (),
-        dead: tuple[Start, str] | None = None,
+        dead: tuple[ScheduledStart, str] | None = None,
     ) -> None:
         """Stores the next state and starts the run of a decision, in one commit.
 
@@ -370,41 +375,55 @@ class Schedules:
         Raises:
             RefusedError: the run cannot start; then nothing has changed.
         """
-        state, beginning, id = decision.state, None, ""
-        now_ms = self._parts.clock.now_ms()
-        if decision.start is not None:
-            beginning = self._beginning(kept, decision.start)
+        state, start, now_ms = decision.state, decision.start, self._parts.clock.now_ms()
+        documents, id = [*documents], ""
+        beginning = None if start is None else self._beginning(kept, start)
+        if start is not None:
+            version = await self._version(kept, start)
             self._tick.ensure()
             self._admit(kept.namespace, now_ms)
             id = self._parts.ids.execution_id(now_ms)
-            state = state.begun(decision.start.name, id, now_ms)
+            state = state.begun(start.name, id, now_ms)
+            documents += self._identities.documents(kept.namespace, start.name, id, version)
         with self._tick.apart() as unit:
             accepted = self._tick.durable()
-            unit.refused = partial(self._overtaken, kept, unit, accepted)
             unit.write.documents += [*documents, kept.state_document(state)]
+            self._identities.conditional(unit, id, accepted)
             if beginning is not None:
                 self._inbox.begin(id, beginning)
             if dead is not None:
-                target, unwaited = kept.definition.action, Unwaited(SCHEDULE, kept.key)
-                letters, (start, text) = self._core.letters, dead
-                letters.refused(kept.namespace, target, unwaited, start.params, text)
+                self._bury(kept, *dead)
         try:
-            await accepted
-        except InDoubtError as error:
+            kept.overtaken = not await accepted
+        except InDoubtError as error:  # if another engine was faster, the next commit finds out
             log.warning("the schedule %s: %s", kept.key, error)
-        if not kept.overtaken:
-            kept.state, kept.version = state, kept.version + 1
-            kept.stop = decision.stop or kept.stop
+        if kept.overtaken:
+            kept.contested = "" if start is None else start.name
+            return
+        kept.state, kept.version, kept.contested = state, kept.version + 1, ""
+        kept.stop = decision.stop or kept.stop
 
-    def _overtaken(self, kept: Kept, unit: Unit, accepted: asyncio.Future[bool]) -> None:
-        """Another engine has changed the schedule first: what was to begin here does not."""
-        core = self._core
-        withdraw(unit.begun, core.parts, core.bounds, core.starter)
-        kept.overtaken = True
-        if not accepted.done():
-            accepted.set_result(False)
+    async def _version(self, kept: Kept, start: ScheduledStart) -> int:
+        """The version of the document of a run's id: a run of an instant has an id of its own, which is new.
 
-    def _beginning(self, kept: Kept, start: Start) -> Beginning:
+        Raises:
+            TakenIdError: the id is not new.
+        """
+        if kept.contested != start.name:
+            return 0
+        known, version = await self._identities.look(kept.namespace, start.name)
+        match decided(_options(kept, start), "", known):
+            case Refuse() as refusal:
+                raise refusal.error(refusal.text, refusal.run)
+        return version
+
+    def _bury(self, kept: Kept, start: ScheduledStart, why: str) -> None:
+        """Keeps a run that was refused for good as a dead letter."""
+        unwaited = Unwaited(SCHEDULE, kept.key)
+        target = kept.definition.action
+        self._letters.refused(kept.namespace, target, unwaited, start.params, why)
+
+    def _beginning(self, kept: Kept, start: ScheduledStart) -> Beginning:
         """The run to begin.
 
         Raises:
@@ -416,13 +435,18 @@ class Schedules:
             raise UnavailableError(UNREGISTERED.format(name=action.name))
         quotas = self._parts.settings.quotas(namespace)
         check_call(action, start.params, len(orjson.dumps(start.params)), quotas)
-        options = changed(definition.options, id=start.name, on_open="fail", on_closed="reject")
         unwaited = Unwaited(SCHEDULE, kept.key)
         beginning = called(action, start.params, namespace, unwaited=unwaited)
-        return changed(beginning, options=options)
+        return changed(beginning, options=_options(kept, start))
 
     def _admit(self, namespace: str, now_ms: int) -> None:
         self._parts.used(namespace).admit(self._parts.settings.quotas(namespace), now_ms)
+
+
+def _options(kept: Kept, start: ScheduledStart) -> StartOptions:
+    """The options of a start: a time of a schedule has one run, also after that has ended."""
+    on_closed = "allow" if start.asked else "reject"
+    return changed(kept.definition.options, id=start.name, on_open="fail", on_closed=on_closed)
 
 
 def _key(namespace: str, name: str) -> str:

@@ -332,8 +332,9 @@ async def test_two_engines_over_one_store_meet_a_time_once():
     one = await furnished(store)
     other = await begun(store, one.hands.answers, clock=one.clock, settings=QUICK)
     one.clock.ms += MINUTE
-    await ended(one, 1)
-    await ended(other, 0)
+    for each in (one, other):
+        await each.until(lambda each=each: described(each)["next"][0] > each.clock.ms)
+    await one.until(lambda: one.hands.invoked or other.hands.invoked)
     await one.settle()
     await other.settle()
 
@@ -397,3 +398,24 @@ async def test_a_stopped_engine_refuses(caplog):
     await made.engine.__aexit__(None, None, None)
     with pytest.raises(UnavailableError):
         await made.engine.schedules.pause(GUEST, "s")
+
+
+async def test_a_second_fire_of_an_instant_is_refused_by_its_id():
+    made = await furnished()
+    made.clock.ms += MINUTE
+    await ended(made, 1)
+    run = described(made)["last"][0]
+    found = await made.engine.identities.run_of(GUEST, run["id"])
+    assert found == run["activationId"]
+    await made.engine.schedules.remove(GUEST, "s")
+    earlier = {**EACH_MINUTE, "spec": {"intervals": "60s"}}
+    made.clock.ms = run["at"]
+    await made.engine.schedules.put(GUEST, "s", earlier)
+    await ended(made, 1)
+
+    (again,) = described(made)["last"]
+    assert (again["id"], again["status"]) == (run["id"], "refused")
+    assert "has succeeded already" in again["error"]
+    assert len(made.hands.invoked) == 1
+    assert made.engine.letters.list(GUEST) == []
+    await made.kill()
