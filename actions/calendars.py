@@ -73,10 +73,8 @@ class Cron:
         what = "a cron expression of five fields, or of six with seconds first"
         if len(text.split()) not in CRON_FIELDS:
             raise InvalidError(unfit(field, value, what))
-        try:
-            _iterator(text)
-        except (CroniterError, ValueError, KeyError) as error:
-            raise InvalidError(unfit(field, value, f"{what} ({error})")) from error
+        if flaw := cron_flaw(text):
+            raise InvalidError(unfit(field, value, f"{what} ({flaw})"))
         return cls(text)
 
     @property
@@ -90,6 +88,17 @@ class Cron:
         except CroniterBadDateError:
             return None
         return found
+
+
+def cron_flaw(text: str) -> str:
+    """What is wrong with a cron expression; "" if nothing is."""
+    if any(part.startswith("r") for part in re.split("[ ,]", text.lower())):
+        return "'r' is a random value: give numbers"
+    try:
+        _iterator(text)
+    except (CroniterError, ValueError, KeyError) as error:
+        return str(error)
+    return ""
 
 
 @lru_cache(maxsize=1000)
