@@ -128,9 +128,9 @@ class _Rehearsing:
         if self._ends and self._ends[0][0] <= self._now_ms:
             _, name, outcome = heapq.heappop(self._ends)
             decision = self._rules.ended(self.state, name, outcome, self._now_ms)
-            if decision is not None:
-                self.done[name] = decision.state.last[-1]
-                return decision
+            assert decision is not None  # noqa: S101  it is open
+            self.done[name] = decision.state.last[-1]
+            return decision
         waiting = self._rules.proceeding(self.state)
         return waiting or self._rules.due(self.state, self._now_ms)
 

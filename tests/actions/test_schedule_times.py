@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import islice, pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -104,7 +104,7 @@ def test_a_time_of_day_is_met_once_on_each_day(zone, hour, minute, after_ms):
 )
 def test_each_quarter_of_an_hour_is_each_quarter_of_an_hour(zone, after_ms):
     found = [*islice(spec_of({"cron": "*/15 * * * *", "zone": zone}).upcoming(after_ms), 9)]
-    assert {later - at_ms for at_ms, later in zip(found, found[1:], strict=False)} == {15 * MINUTE}
+    assert {later - at_ms for at_ms, later in pairwise(found)} == {15 * MINUTE}
 
 
 def test_the_times_of_all_parts_are_met_once():

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.engine.engines import GUEST, HELD, DyingStore, begun, world
+from tests.kit.engine.engines import GUEST, HELD, DyingStore, begun
 from tests.kit.engine.faulty import FaultyStore
 from tests.kit.engine.restarts import restarted
+from tests.kit.engine.scheduling import (
+    EACH_MINUTE,
+    MINUTE,
+    QUICK,
+    described,
+    done,
+    ended,
+    furnished,
+    met,
+    params,
+)
 from xingqiao.actions import (
     ConflictError,
     InvalidError,
@@ -18,42 +29,6 @@ from xingqiao.actions import (
 from xingqiao.composer import Failure, sequence
 from xingqiao.infra.engine import EngineSettings, Pacing
 from xingqiao.infra.stores import MemoryStore
-
-MINUTE = 60_000
-EACH_MINUTE = {"spec": {"intervals": "60s"}, "do": {"action": "a", "input": {"n": 1}}}
-QUICK = EngineSettings(pacing=Pacing(look_s=0.001))
-
-
-async def furnished(store=None, answers=None, settings=QUICK, **fields):
-    """A world with an action, a minute before a whole one, and a schedule of each minute."""
-    made = await begun(store, answers or {"a": {"fine": True}}, settings=settings)
-    made.clock.ms = made.clock.ms // MINUTE * MINUTE + 1
-    await made.put(a=None)
-    if fields.pop("put", True):
-        await made.engine.schedules.put(GUEST, "s", {**EACH_MINUTE, **fields})
-    return made
-
-
-def described(made, name="s"):
-    return made.engine.schedules.get(GUEST, name)
-
-
-async def met(made, count, name="s"):
-    """Until so many runs have been started, or refused."""
-    await made.until(lambda: len(described(made, name)["last"]) >= count)
-
-
-async def ended(made, count, name="s"):
-    """Until so many runs have ended."""
-    await made.until(lambda: done(made, name) >= count)
-
-
-def done(made, name="s"):
-    return len([run for run in described(made, name)["last"] if run["ended"]])
-
-
-def params(made):
-    return [invocation.params for invocation in made.hands.invoked]
 
 
 async def test_a_time_starts_a_run_with_its_input_and_the_next_run_has_its_result():
@@ -327,23 +302,6 @@ async def test_times_that_were_missed_are_met_within_the_window_and_counted_beyo
     await later.kill()
 
 
-async def test_two_engines_over_one_store_meet_a_time_once():
-    store = MemoryStore()
-    one = await furnished(store)
-    other = await begun(store, one.hands.answers, clock=one.clock, settings=QUICK)
-    one.clock.ms += MINUTE
-    for each in (one, other):
-        await each.until(lambda each=each: described(each)["next"][0] > each.clock.ms)
-    await one.until(lambda: one.hands.invoked or other.hands.invoked)
-    await one.settle()
-    await other.settle()
-
-    assert len(one.hands.invoked) + len(other.hands.invoked) == 1
-    assert len(await one.activations()) == 1
-    await one.kill()
-    await other.kill()
-
-
 async def test_a_store_that_fails_for_a_while_loses_no_time():
     pacing = Pacing(look_s=0.001, commit_retry_s=0, commit_deadline_s=0)
     faulty = FaultyStore(MemoryStore(), 0, times=3)
@@ -373,24 +331,6 @@ async def test_a_paused_server_shows_schedules_and_meets_none():
     held.engine.schedules.begin()
     await ended(held, 1)
     await held.kill()
-
-
-async def test_a_schedule_that_cannot_be_read_is_left_alone(caplog):
-    store = MemoryStore()
-    made = await furnished(store)
-    await made.kill()
-    from xingqiao.actions import Document, Write
-
-    odd = [
-        Document(kind="scheduled", key="/guest/odd", body=b'{"spec": {}, "do": {}}'),
-        Document(kind="scheduled-state", key="/guest/odd", body=b"{}"),
-        Document(kind="scheduled", key="/guest/half", body=b"{}"),
-    ]
-    await store.commit([Write(documents=odd)])
-    async with world(store, made.hands.answers, clock=made.clock) as later:
-        assert [line["name"] for line in later.engine.schedules.all(GUEST)] == ["s"]
-    assert "/guest/odd cannot be read: the field 'spec' names no time" in caplog.text
-    assert "/guest/half cannot be read: its state is missing" in caplog.text
 
 
 async def test_a_stopped_engine_refuses(caplog):
