@@ -228,6 +228,28 @@ from .remotes import (
 from .requirements import (
     OFFERED,
 )
+from .schedule_definitions import (
+    OVERLAPS,
+    ScheduleDefinition,
+    overlap_of,
+    schedule_of,
+)
+from .schedule_rehearsals import (
+    Rehearsal,
+    RehearsedRun,
+    schedule_runs,
+)
+from .schedule_times import (
+    ScheduleSpec,
+    instant_ms,
+    spec_of,
+)
+from .schedules import (
+    ScheduleDecision,
+    ScheduledStart,
+    ScheduleRules,
+    ScheduleState,
+)
 from .starting import (
     CLOSED_POLICIES,
     OPEN_POLICIES,
@@ -299,6 +321,7 @@ __all__ = [
     "OFFERED",
     "ONCE",
     "OPEN_POLICIES",
+    "OVERLAPS",
     "PAYLOAD_TOO_LARGE",
     "PERMISSION",
     "PLAIN",
@@ -378,6 +401,8 @@ __all__ = [
     "Record",
     "Refuse",
     "RefusedError",
+    "Rehearsal",
+    "RehearsedRun",
     "Remote",
     "RemoteInvoker",
     "Remoted",
@@ -388,6 +413,12 @@ __all__ = [
     "Saved",
     "Scalar",
     "Schedule",
+    "ScheduleDecision",
+    "ScheduleDefinition",
+    "ScheduleRules",
+    "ScheduleSpec",
+    "ScheduleState",
+    "ScheduledStart",
     "Standing",
     "Start",
     "StartOptions",
@@ -432,6 +463,7 @@ __all__ = [
     "function_of",
     "holds",
     "indexed",
+    "instant_ms",
     "is_integration",
     "is_run",
     "listed",
@@ -439,6 +471,7 @@ __all__ = [
     "merged",
     "not_fired",
     "outcome_of",
+    "overlap_of",
     "parse",
     "parsed_arn",
     "parsed_remote",
@@ -446,7 +479,10 @@ __all__ = [
     "qualified",
     "record",
     "request_id",
+    "schedule_of",
+    "schedule_runs",
     "scheduled",
+    "spec_of",
     "status_of",
     "summary",
     "target_of",

@@ -1,7 +1,7 @@
 """Alarms: the schedules by which triggers fire. Parameters are OpenWhisk's.
 
 Instants are milliseconds since the epoch. If a change of the clocks repeats a time of day, the trigger fires
-once; if the change skips the time, the trigger fires late.
+once; if the change skips the time, the trigger fires late: see `schedule_times`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from croniter import CroniterBadDateError, CroniterError, croniter
-
+from .calendars import CRON_FIELDS, Cron, cron_flaw
 from .errors import InvalidError
+from .schedule_times import ScheduleSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,6 @@ Parameters: TypeAlias = dict[str, Any]  # of a feed, each as its reader in `_REA
 
 ALARM, INTERVAL, ONCE = "alarm", "interval", "once"
 MINUTE_MS = 60_000
-CRON_FIELDS = (5, 6)
 CAUGHT_UP = 100  # missed occurrences that are made up for; older ones are skipped
 
 TAKEN = {  # parameters of each feed
@@ -166,12 +165,11 @@ def _next(feed: str, params: Parameters, after_ms: int) -> int | None:
     """The first time after an instant; None when there is none."""
     if feed == ONCE:
         return None
-    if feed == INTERVAL:
-        due_ms: int | None = after_ms + params["minutes"] * MINUTE_MS
-    else:
-        due_ms = _cron(params, after_ms, back=False)
+    if feed == ALARM:
+        return _spec(params).after(after_ms)
+    due_ms: int = after_ms + params["minutes"] * MINUTE_MS
     stop_ms = params.get("stopDate")
-    return None if due_ms is None or (stop_ms is not None and due_ms >= stop_ms) else due_ms
+    return None if stop_ms is not None and due_ms >= stop_ms else due_ms
 
 
 def _back(feed: str, params: Parameters, now_ms: int, due_ms: int) -> int:
@@ -180,28 +178,17 @@ def _back(feed: str, params: Parameters, now_ms: int, due_ms: int) -> int:
         every_ms: int = params["minutes"] * MINUTE_MS
         newest_ms = due_ms + (now_ms - due_ms) // every_ms * every_ms
         return newest_ms - (CAUGHT_UP - 1) * every_ms
-    last_ms: int = min(now_ms, params.get("stopDate", now_ms + 1) - 1)
-    at_ms = (last_ms // 1000 + 1) * 1000  # times are whole seconds
-    for _ in range(CAUGHT_UP):
-        before_ms = _cron(params, at_ms, back=True)
-        if before_ms is None or before_ms < due_ms:
-            break
-        at_ms = before_ms
-    return at_ms
+    return _spec(params).latest(CAUGHT_UP, due_ms, now_ms)[0]
 
 
-def _cron(params: Parameters, at_ms: int, *, back: bool) -> int | None:
-    zone = ZoneInfo(params.get("timezone", "UTC"))
-    at = datetime.fromtimestamp(at_ms / 1000, zone)
-    times = croniter(params["cron"], at, second_at_beginning=True)
-    hour = params["cron"].split()[-4]
-    while True:
-        try:
-            found: datetime = times.get_prev(datetime) if back else times.get_next(datetime)
-        except CroniterBadDateError:
-            return None
-        if not found.fold or "*" in hour:  # else this is a time of day that comes twice
-            return round(found.timestamp() * 1000)
+def _spec(params: Parameters) -> ScheduleSpec:
+    """The times of an alarm: see `schedule_times`."""
+    stop_ms = params.get("stopDate")
+    return ScheduleSpec(
+        walls=(Cron(params["cron"]),),
+        end_ms=None if stop_ms is None else stop_ms - 1,
+        zone=params.get("timezone", "UTC"),
+    )
 
 
 # --- reading parameters ------------------------------------------------------------------------
@@ -209,12 +196,10 @@ def _cron(params: Parameters, at_ms: int, *, back: bool) -> int | None:
 
 def _read_cron(name: str, value: JSON) -> str:
     text = " ".join(value.split()) if isinstance(value, str) else ""
-    try:
-        if len(text.split()) not in CRON_FIELDS:
-            raise InvalidError(_unfit(name, value, "five fields, or six with seconds first"))
-        croniter(text, second_at_beginning=True)
-    except (CroniterError, ValueError, KeyError) as error:
-        raise InvalidError(_unfit(name, value, f"a cron expression ({error})")) from error
+    if len(text.split()) not in CRON_FIELDS:
+        raise InvalidError(_unfit(name, value, "five fields, or six with seconds first"))
+    if flaw := cron_flaw(text):
+        raise InvalidError(_unfit(name, value, f"a cron expression ({flaw})"))
     return text
 
 

@@ -17,6 +17,7 @@ from . import (
     over_http,
     platform,
     recovery,
+    scheduling,
     server,
     states,
     transfers,
@@ -40,6 +41,7 @@ WORKLOADS = {
     "clouds": clouds.clouds,
     "states": states.states,
     "bystander": bystander.bystanders,
+    "schedules": scheduling.schedules,
 }
 SMOKE = 0.01
 

@@ -59,6 +59,7 @@ _API = "/api/v1"
 _HOME = _API + "/namespaces/{namespace}"
 _EXECUTION = _HOME + "/executions/{id}"
 _LETTER = _HOME + "/dead-letters/{id}"
+_SCHEDULE = _HOME + "/schedules/{name}"
 _OPERATED = _API + "/operator/namespaces"
 _LAMBDA = "/2015-03-31/functions"
 
@@ -176,6 +177,14 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     f"GET {_HOME}/transactions": LOOK,
     f"POST {_HOME}/transactions/{{id:path}}": _deploy("decide"),
     f"DELETE {_HOME}/transactions/{{id:path}}": _deploy("forget"),
+    f"GET {_HOME}/schedules": READ,
+    f"GET {_SCHEDULE}": READ,
+    f"PUT {_SCHEDULE}": _deploy("put"),
+    f"DELETE {_SCHEDULE}": _deploy("delete"),
+    f"POST {_SCHEDULE}/pause": _deploy("pause"),
+    f"POST {_SCHEDULE}/resume": _deploy("resume"),
+    f"POST {_SCHEDULE}/trigger": Permission(Right.INVOKE, "trigger"),
+    f"POST {_SCHEDULE}/backfill": Permission(Right.INVOKE, "backfill"),
     f"GET {_HOME}/adapters": READ,
     f"POST {_HOME}/adapters/check": Permission(
         Right.DEPLOY

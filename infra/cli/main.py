@@ -37,6 +37,7 @@ COMMANDS = {  # command: the module that defines it
     "attribute": "attributes",
     "entity": "entities",
     "dead-letter": "dead_letters",
+    "schedule": "schedules",
     "saga": "sagas",
     "transaction": "transactions",
     "adapter": "clouds",

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from ...composer import Entry, Invoke
+    from ...composer import Entry, Invoke, Outcome
     from .bounds import Bounds
     from .dead_letter_records import DeadLetterRecords
     from .functions import Functions
@@ -26,7 +26,8 @@ class Core:
     """The parts of an engine that most of its modules work with.
 
     `timers` follow the elapsed time, `alarms` the clock. `stuck` is called with a saga that cannot go on,
-    `tell` with a step that tells another execution a message.
+    `tell` with a step that tells another execution a message, and `unwaited` with the end of a run that nobody
+    waits for.
     """
 
     parts: Parts
@@ -41,3 +42,4 @@ class Core:
     tasks: asyncio.TaskGroup
     stuck: Callable[[LiveExecution, list[Entry]], None]
     tell: Callable[[LiveExecution, str, Invoke], None]
+    unwaited: Callable[[LiveExecution, Outcome], None]

@@ -49,6 +49,7 @@ from .redrives import Redrives
 from .registry import Registry
 from .resets import Resets
 from .restoring import Restoring
+from .schedules import Schedules
 from .shared import Counters, EngineSettings, Parts
 from .tick import Tick
 from .timers import Elapsed, Timers
@@ -131,6 +132,7 @@ class Engine:
             alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
             letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=self._alarm,
             tell=self._tell,
+            unwaited=self._unwaited_ended,
         )  # fmt: skip
         parts, inbox = self._parts, Inbox(core)
         self._inbox, self._when = inbox, Due(clock, inbox, self._alarms)
@@ -154,6 +156,7 @@ class Engine:
         self.messages = Messages(self.identities, inbox, self._recovery, self.calls)
         self.executions = Executions(self.identities, inbox, self._recovery, self.answering)
         self.firing = Firing(self._parts, self._tick, self._inbox, self._letters)
+        self.schedules = Schedules(self.identities, inbox, self.records, self.cancel)
 
     # --- its life ----------------------------------------------------------------------------
 
@@ -164,12 +167,15 @@ class Engine:
         await self._functions.load()  # after it: a function that is known was registered later
         await self.entities.load()
         await self._letters.load()
+        await self.schedules.load()
         await self._recovery.look()
         ticking = self._tasks.create_task(self._tick.run())
         self._closing.callback(ticking.cancel)
+        self._closing.callback(self.schedules.tasks.cancel)
         self._dispatch.hold()
         if not self._paused:
             self._recovery.begin()
+            self.schedules.begin()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -178,6 +184,7 @@ class Engine:
         self._timers.stop()
         self._alarms.stop()
         self._recovery.stop()
+        self.schedules.stop()
         self.endings.stop()
         self._inbox.stretching.stop()
         self.answering.stop()
@@ -238,6 +245,7 @@ class Engine:
             "waiters": len(self._waiters) + len(self._news),
             **self.entities.gauges(),
             "dead_letters": len(self.letters),
+            "schedules": len(self.schedules),
             "stuck": len(self._parts.stuck),
             "stuck_longest_s": self._longest(self._parts.stuck.values()),
             "commits": self._tick.commits,
@@ -426,6 +434,9 @@ class Engine:
         log.error("the saga %s is stuck: execution %s, %s", name, run.id, stuck.detail.get("code"))
         payload = {"executionId": run.id, "action": name, "error": error}
         self._tasks.create_task(self._fire_alarm(run.origin.namespace, payload))
+
+    def _unwaited_ended(self, run: LiveExecution, outcome: Outcome) -> None:
+        self.schedules.ended(run, outcome)
 
     async def _fire_alarm(self, namespace: str, payload: dict[str, JSON]) -> None:
         with suppress(RefusedError):  # there is no such trigger

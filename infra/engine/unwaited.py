@@ -1,4 +1,4 @@
-"""Calls that nobody waits for: a signal to an entity, an asynchronous invocation, a rule's, an event of Lambda's."""
+"""Calls that nobody waits for: a signal to an entity, an asynchronous invocation, a rule's, an event of Lambda's, a schedule's run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
     from ...composer import JSON
 
-SIGNAL, INVOKE, TRIGGER, EVENT = "signal", "invoke", "trigger", "event"
+SIGNAL, INVOKE, TRIGGER, EVENT, SCHEDULE = "signal", "invoke", "trigger", "event", "schedule"
 
 
 @frozen
 class Unwaited:
-    """A call that nobody waits for: how it was made, by which rule, and the how-manieth attempt it is."""
+    """A call that nobody waits for: how it was made, by which rule or schedule, and the how-manieth attempt it is."""
 
     how: str
     rule: str = ""

@@ -22,6 +22,7 @@ from . import (
     namespaces,
     resets,
     sagas,
+    schedules,
     service,
     triggers,
     web,
@@ -39,6 +40,7 @@ _ACTION = NAMESPACED + "/actions/{name:path}"
 _EXECUTION = NAMESPACED + "/executions/{id}"
 _ACTIVATION = NAMESPACED + "/activations/{id}"
 _LETTER = NAMESPACED + "/dead-letters/{id}"
+_SCHEDULE = NAMESPACED + "/schedules/{name}"
 _OPERATED = API + "/operator/namespaces"
 
 _COLLECTIONS: list[Route] = [
@@ -111,6 +113,14 @@ ROUTES: list[Route] = [
     ("GET", NAMESPACED + "/transactions", sagas.list_transactions),
     ("POST", NAMESPACED + "/transactions/{id:path}", sagas.decide_transaction),
     ("DELETE", NAMESPACED + "/transactions/{id:path}", sagas.forget_transaction),
+    ("GET", NAMESPACED + "/schedules", schedules.list_schedules),
+    ("GET", _SCHEDULE, schedules.get_schedule),
+    ("PUT", _SCHEDULE, schedules.put_schedule),
+    ("DELETE", _SCHEDULE, schedules.delete_schedule),
+    ("POST", _SCHEDULE + "/pause", schedules.pause_schedule),
+    ("POST", _SCHEDULE + "/resume", schedules.resume_schedule),
+    ("POST", _SCHEDULE + "/trigger", schedules.trigger_schedule),
+    ("POST", _SCHEDULE + "/backfill", schedules.backfill_schedule),
     ("GET", NAMESPACED + "/actions/{package}/", definitions.list_package),
     *_COLLECTIONS,
     ("PUT", NAMESPACED + "/deployments", deployments.put_deployment),

@@ -29,6 +29,7 @@ from ...composer import ActionFunction, Failure, Name
 from ..settings import Settings
 from .app import open_service
 from .handles import CLOSED, FOREVER_S, NAMESPACE, ActionError, ExecutionHandle
+from .schedule_handles import ScheduleHandle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -262,6 +263,10 @@ class Embedded:
             ConflictError: the attribute is declared with another type.
         """
         await self.engine.annotations.declare(NAMESPACE, name, type)
+
+    def schedule(self, name: str) -> ScheduleHandle:
+        """The schedule with this name, to create, describe, pause, trigger or delete."""
+        return ScheduleHandle(self.engine, NAMESPACE, name)
 
     # --- HTTP --------------------------------------------------------------------------------
 

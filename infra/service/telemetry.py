@@ -23,6 +23,7 @@ GAUGES = {
     "calls_refused_by_store": "Calls answered with 503 because the store did not commit, since the start",
     "commits": "Commits of the engine since the start",
     "dead_letters": "Dead letters that are kept",
+    "schedules": "Schedules that start actions",
     "entities_in_memory": "Entities whose state is in memory",
     "evaluating": "Executions whose expressions are evaluated in slices, because they take long",
     "executions_in_memory": "Executions whose state is in memory",

@@ -40,6 +40,7 @@ class Completing:
             core.parts.clock, core.parts.runs, core.parts.counters,
         )  # fmt: skip
         self._waiters, self._starter, self._letters = core.waiters, core.starter, core.letters
+        self._unwaited = core.unwaited
 
     # --- steps --------------------------------------------------------------------------------
 
@@ -149,6 +150,8 @@ class Completing:
         if parent is None:
             if isinstance(outcome, Failure):
                 self._letters.ended(run, outcome)
+            if origin.unwaited is not None:
+                self._unwaited(run, outcome)
             return []
         return self._child_ended(parent, run, completion)
 

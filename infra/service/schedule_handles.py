@@ -1,0 +1,104 @@
+"""A schedule as a program works with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...actions import instant_ms, overlap_of
+
+if TYPE_CHECKING:
+    from ...composer import JSON
+    from ..engine import Engine
+
+
+class ScheduleHandle:
+    """A schedule of an embedded engine. It need not exist: each method says so if it does not."""
+
+    def __init__(self, engine: Engine, namespace: str, name: str) -> None:
+        self._schedules, self._namespace, self.name = engine.schedules, namespace, name
+
+    async def create(
+        self, document: dict[str, JSON], *, overwrite: bool = False
+    ) -> dict[str, JSON]:
+        """Creates the schedule, or with `overwrite` replaces it. Returns its description.
+
+        Args:
+            document: `spec`, `do` and the other fields, as the HTTP API takes them.
+            overwrite: True to replace a schedule of this name.
+
+        Raises:
+            InvalidError: the document is malformed.
+            ConflictError: the schedule exists already.
+        """
+        return await self._schedules.put(self._namespace, self.name, document, overwrite=overwrite)
+
+    async def get(self) -> JSON:
+        """The document of the schedule.
+
+        Raises:
+            NotFoundError: there is no such schedule.
+        """
+        return (await self.describe())["document"]
+
+    async def describe(self) -> dict[str, JSON]:
+        """The schedule with its next 10 times, its last 10 runs and its counts.
+
+        Raises:
+            NotFoundError: there is no such schedule.
+        """
+        return self._schedules.get(self._namespace, self.name)
+
+    async def pause(self) -> dict[str, JSON]:
+        """Pauses the schedule: its times pass without effect. Returns its description.
+
+        Raises:
+            NotFoundError: there is no such schedule.
+        """
+        return await self._schedules.pause(self._namespace, self.name)
+
+    async def resume(self) -> dict[str, JSON]:
+        """Resumes the schedule. Times that passed in the pause start no runs. Returns its description.
+
+        Raises:
+            NotFoundError: there is no such schedule.
+        """
+        return await self._schedules.resume(self._namespace, self.name)
+
+    async def trigger(self, *, overlap: str | None = None) -> dict[str, JSON]:
+        """Starts a run now, also of a paused schedule. Returns the schedule's description.
+
+        Args:
+            overlap: the policy for this run; the schedule's own if it is None.
+
+        Raises:
+            NotFoundError: there is no such schedule, or no such action.
+            InvalidError: there is no such policy.
+        """
+        chosen = None if overlap is None else overlap_of(overlap)
+        return await self._schedules.trigger(self._namespace, self.name, chosen)
+
+    async def backfill(
+        self, start: str | int, end: str | int, *, overlap: str | None = None
+    ) -> dict[str, JSON]:
+        """Starts a run for each time of a period. Returns the schedule's description.
+
+        Args:
+            start: the first instant: ISO 8601, or milliseconds since the epoch.
+            end: the last instant, which is included.
+            overlap: the policy for these runs; `allow_all` if it is None.
+
+        Raises:
+            NotFoundError: there is no such schedule, or no such action.
+            InvalidError: the period is malformed, or has too many times.
+        """
+        period_ms = instant_ms("start", start), instant_ms("end", end)
+        chosen = None if overlap is None else overlap_of(overlap)
+        return await self._schedules.backfill(self._namespace, self.name, period_ms, chosen)
+
+    async def delete(self) -> dict[str, JSON]:
+        """Deletes the schedule. Its open runs go on. Returns its last description.
+
+        Raises:
+            NotFoundError: there is no such schedule.
+        """
+        return await self._schedules.remove(self._namespace, self.name)
