@@ -50,7 +50,7 @@ from .executables import KINDS
 from .feeds import ALARM, INTERVAL, ONCE, Schedule, scheduled
 from .integrations import is_integration
 from .invocation import Call, Invocation
-from .kinds import COMPOSITION, MACHINE, NODE, PYTHON, SEQUENCE
+from .kinds import COMPOSITION, MACHINE, NODE, PYTHON, QUEUE, SEQUENCE
 from .lambdas import (
     AT,
     FUNCTION,
@@ -105,6 +105,8 @@ from .ports import (
     Store,
     Write,
 )
+from .queued import Queued, check_queue, checked_bound
+from .queueing import UNBOUND, Backlog, Bound, Rules, Waiting
 from .remotes import REMOTES, Remote, Retrying, parsed_remote
 from .requirements import OFFERED
 from .starting import CLOSED_POLICIES, OPEN_POLICIES, PLAIN, StartOptions
@@ -161,6 +163,7 @@ __all__ = [
     "PERMISSION",
     "PLAIN",
     "PYTHON",
+    "QUEUE",
     "REGION",
     "REMOTES",
     "RESERVED",
@@ -171,6 +174,7 @@ __all__ = [
     "TAIL_LISTS",
     "THROTTLED",
     "UNAVAILABLE",
+    "UNBOUND",
     "WAITING",
     "WHISK",
     "Action",
@@ -178,6 +182,8 @@ __all__ = [
     "ActivityArn",
     "Arn",
     "Arns",
+    "Backlog",
+    "Bound",
     "Call",
     "Catalog",
     "Change",
@@ -215,6 +221,7 @@ __all__ = [
     "Plan",
     "PromptInvoker",
     "Query",
+    "Queued",
     "Quotas",
     "Record",
     "RefusedError",
@@ -224,6 +231,7 @@ __all__ = [
     "Retrying",
     "ReusedKeyError",
     "Rule",
+    "Rules",
     "Saved",
     "Schedule",
     "Standing",
@@ -237,6 +245,7 @@ __all__ = [
     "UnauthorizedError",
     "UnavailableError",
     "Usage",
+    "Waiting",
     "WebRequest",
     "WebResponse",
     "Write",
@@ -245,6 +254,8 @@ __all__ = [
     "check_call",
     "check_exported",
     "check_payload",
+    "check_queue",
+    "checked_bound",
     "chosen",
     "closed",
     "closed_trigger",

@@ -211,7 +211,8 @@ def _receive(  # noqa: C901, PLR0911, PLR0912  one case an event
             if not (invoking(wait) or polling(wait)) or event.turn != fiber.turn:
                 return False
             cursor.wait = Invoking(event.ticket, event.polled)
-            dialect.accepted(cursor, event)
+            if event.noted:
+                dialect.accepted(cursor, event)
             return True
         case Heartbeat():
             if not isinstance(wait, Invoking) or event.turn != fiber.turn:

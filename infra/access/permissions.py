@@ -59,6 +59,7 @@ _API = "/api/v1"
 _HOME = _API + "/namespaces/{namespace}"
 _EXECUTION = _HOME + "/executions/{id}"
 _LETTER = _HOME + "/dead-letters/{id}"
+_QUEUE = _HOME + "/queues/{name}"
 _OPERATED = _API + "/operator/namespaces"
 _LAMBDA = "/2015-03-31/functions"
 
@@ -160,6 +161,11 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     f"GET {_LETTER}": LOOK,
     f"DELETE {_LETTER}": _deploy("delete"),
     f"POST {_LETTER}/retry": _deploy("retry"),
+    f"GET {_HOME}/queues": LOOK,
+    f"GET {_QUEUE}": LOOK,
+    f"PUT {_QUEUE}": _deploy("put"),
+    f"DELETE {_QUEUE}": _deploy("delete"),
+    f"POST {_QUEUE}/take": Permission(Right.WORK),
     f"GET {_HOME}/sagas": LOOK,
     f"GET {_HOME}/sagas/{{id}}": LOOK,
     f"POST {_HOME}/sagas/{{id}}": _deploy("resolve"),
@@ -198,6 +204,7 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     "* /lambda-url/{url}/{path:path}": OPEN,
     f"POST {_API}/webhooks/{{token}}": TOKEN,
     f"POST {_API}/completions/{{token}}": TOKEN,
+    f"POST {_API}/completions/{{token}}/heartbeat": TOKEN,
     "POST /": SIGNED,
     **_FUNCTIONS,
 }

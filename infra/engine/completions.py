@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...actions import Completion, ConflictError, NotFoundError
+from ...actions import QUEUE, Completion, ConflictError, NotFoundError
 from ...composer import Heartbeat, Invoking, token_place
 from .targets import reopened
 from .tickets import read_ticket
@@ -43,7 +43,10 @@ class Answering:
         place = self._tokens.read(token)
         run = await self._recovery.found(place.execution)
         opened = self._waiting(run, place.fiber, place.turn)
-        if run is None or opened is None or opened.id != place.activation:
+        activation, _, attempt = place.activation.partition(".")
+        if run is None or opened is None or opened.id != activation:
+            raise ConflictError(OVER)
+        if attempt and not _has(run, place.fiber, attempt):
             raise ConflictError(OVER)
         await self._answered(run, place.fiber, place.turn, opened, outcome)
 
@@ -152,7 +155,9 @@ class Answering:
         self, run: LiveExecution, fiber: str, turn: int, opened: Opened, outcome: Outcome
     ) -> None:
         taken = self._tick.durable()
-        run.invocations.pop((fiber, turn), None)
+        active = run.invocations.pop((fiber, turn), None)
+        if active is not None and active.kind == QUEUE:
+            self._inbox.forget(active)
         wait = run.execution.fibers[fiber].wait
         ticket = read_ticket(wait.ticket) if isinstance(wait, Invoking) else None
         started_ms = ticket.started_ms if ticket is not None else None
@@ -165,6 +170,13 @@ class Answering:
         )
         self._inbox.answered(run, fiber, turn, opened, completion)
         await taken
+
+
+def _has(run: LiveExecution, fiber: str, attempt: str) -> bool:
+    """True if the worker of this attempt has the task of a queue that a fiber waits for, or was the last to."""
+    wait = run.execution.fibers[fiber].wait
+    ticket = read_ticket(wait.ticket) if isinstance(wait, Invoking) else None
+    return ticket is not None and str(ticket.poll.get("attempt")) == attempt
 
 
 def _is_answered_later(wait: object) -> bool:

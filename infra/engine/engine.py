@@ -38,6 +38,7 @@ from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
 from .news import News
 from .pauses import Pauses
+from .queues.queues import Queues
 from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
@@ -117,7 +118,10 @@ class Engine:
         self._alarms: Timers[str] = Timers(clock, self._shown, settings.pacing.look_s)
         self.entities = Mailboxes(self._parts, self._tick, invokers, self._found, self._tasks)
         self.heuristics = Heuristics(self.entities, self._tick)
-        self._dispatch = Dispatch(invokers, self.entities, self._tokens, clock, self._cancel_child)
+        self.queues = Queues(self._parts, self._tick, self._tokens, self._found)
+        self._dispatch = Dispatch(
+            invokers, self.entities, self._tokens, clock, self._cancel_child, self.queues
+        )
         self._letters = DeadLetterRecords(self._parts, self._tick)
         self._functions = Functions(self._parts, self._tick)
         core = Core(
@@ -155,9 +159,12 @@ class Engine:
         await self._functions.load()  # after it: a function that is known was registered later
         await self.entities.load()
         await self._letters.load()
+        await self.queues.settings.load()
         await self._recovery.look()
         ticking = self._tasks.create_task(self._tick.run())
         self._closing.callback(ticking.cancel)
+        opening = self._tasks.create_task(self.queues.begin(self._recovery.settled))
+        self._closing.callback(opening.cancel)
         self._dispatch.hold()
         if not self._paused:
             self._recovery.begin()
@@ -166,6 +173,7 @@ class Engine:
     async def __aexit__(self, *exc: object) -> None:
         """Commits all that has happened. Executions under way go on after the next start."""
         self._dispatch.hold()
+        self.queues.close()
         self._timers.stop()
         self._alarms.stop()
         self._recovery.stop()
@@ -191,6 +199,7 @@ class Engine:
     async def drain(self, seconds: float) -> bool:
         """Begins no further step, and waits for those under way. Returns True if they end in time."""
         self._tick.give_up()
+        self.queues.close()
         self._waiters.close()
         self._news.close()
         return await self._dispatch.drain(seconds)
@@ -227,6 +236,7 @@ class Engine:
             "evaluating": len(self._inbox.stretching),
             "waiters": len(self._waiters) + len(self._news),
             **self.entities.gauges(),
+            **self.queues.gauges(),
             "dead_letters": len(self.letters),
             "stuck": len(self._parts.stuck),
             "stuck_longest_s": self._longest(self._parts.stuck.values()),

@@ -84,6 +84,13 @@ def ticket_for(run: LiveExecution, active: ActiveInvocation, completion: Complet
     )
 
 
+def only_told(before: Ticket, after: Ticket) -> bool:
+    """True if the same worker has the task of a queue, and has only told of its work."""
+    taken = before.poll.get("taken_ms")
+    attempts = before.poll.get("attempt"), after.poll.get("attempt")
+    return taken is not None and taken == after.poll.get("taken_ms") and attempts[0] == attempts[1]
+
+
 def event_of(turn: int, completion: Completion) -> Completed | Failed:
     """The event that it is to the fiber that waits for it."""
     outcome, variables, remote = completion.outcome, completion.variables, completion.elsewhere

@@ -18,6 +18,7 @@ from . import (
     executions,
     keys,
     namespaces,
+    queues,
     sagas,
     service,
     triggers,
@@ -36,6 +37,7 @@ _ACTION = NAMESPACED + "/actions/{name:path}"
 _EXECUTION = NAMESPACED + "/executions/{id}"
 _ACTIVATION = NAMESPACED + "/activations/{id}"
 _LETTER = NAMESPACED + "/dead-letters/{id}"
+_QUEUE = NAMESPACED + "/queues/{name}"
 _OPERATED = API + "/operator/namespaces"
 
 _COLLECTIONS: list[Route] = [
@@ -92,6 +94,11 @@ ROUTES: list[Route] = [
     ("GET", _LETTER, dead_letters.get_letter),
     ("DELETE", _LETTER, dead_letters.delete_letter),
     ("POST", _LETTER + "/retry", dead_letters.retry_letter),
+    ("GET", NAMESPACED + "/queues", queues.list_queues),
+    ("GET", _QUEUE, queues.get_queue),
+    ("PUT", _QUEUE, queues.put_queue),
+    ("DELETE", _QUEUE, queues.delete_queue),
+    ("POST", _QUEUE + "/take", queues.take),
     ("GET", NAMESPACED + "/sagas", sagas.list_sagas),
     ("GET", NAMESPACED + "/sagas/{id}", sagas.get_saga),
     ("POST", NAMESPACED + "/sagas/{id}", sagas.resolve_saga),
@@ -104,6 +111,7 @@ ROUTES: list[Route] = [
     ("POST", API + "/webhooks/{token}", webhooks.call_webhook),
     (ANY, WEB + "{path:path}", web.serve),
     ("POST", API + "/completions/{token}", completions.complete),
+    ("POST", API + "/completions/{token}/heartbeat", completions.heartbeat),
     ("GET", API + "/namespaces", service.list_namespaces),
     ("GET", _OPERATED, namespaces.list_all),
     ("GET", _OPERATED + "/{name}", namespaces.get),
@@ -137,4 +145,5 @@ FREQUENT = (  # answered without the router: see `direct`
     f"GET {_ACTIVATION}",
     *(f"{method} {path}" for method, path, _ in _ENTITIES if method == "POST"),
     f"POST {API}/completions/{{token}}",
+    f"POST {_QUEUE}/take",
 )

@@ -11,9 +11,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ....composer import Accepted, Changes, Success
+from ....composer import Accepted, Changes, Invoking, Success
 from ..live import RUNNING, ActiveInvocation
-from ..outcomes import ticket_for
+from ..outcomes import only_told, ticket_for
 from ..targets import reopened
 from ..tickets import read_ticket
 from .beginning import Starts
@@ -127,6 +127,10 @@ class Inbox:
         step = partial(self._following.completing.step, run, fiber, turn, opened, completion)
         self._following.change(run, step)
 
+    def forget(self, active: ActiveInvocation) -> None:
+        """A step was answered by its token: what waits for its answer elsewhere need not."""
+        self._tick.gathering.effects.append(partial(self._starter.cancel, active))
+
     def _note_waiting(
         self, run: LiveExecution, fiber: str, turn: int, opened: Opened, completion: Completion
     ) -> None:
@@ -146,7 +150,10 @@ class Inbox:
     ) -> None:
         """An action elsewhere was accepted: its invoker polls for it once its ticket is durable."""
         ticket = ticket_for(run, active, completion)
-        self.deliver(run, fiber, Accepted(turn, ticket.to_json(), polled=True))
+        waits = run.execution.fibers[fiber].wait
+        before = read_ticket(waits.ticket) if isinstance(waits, Invoking) else None
+        noted = before is None or not only_told(before, ticket)
+        self.deliver(run, fiber, Accepted(turn, ticket.to_json(), polled=True, noted=noted))
         poll = partial(self._starter.resume, run, (fiber, turn), active, ticket, self.completed)
         self._tick.gathering.effects.append(poll)
 

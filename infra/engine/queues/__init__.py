@@ -1,0 +1,1 @@
+"""Task queues: steps that wait for workers outside."""
