@@ -295,7 +295,8 @@ class Backlog:
 
     def _limits(self, task: Waiting) -> list[tuple[tuple[str, ...], Bound]]:
         """The limits that a task counts against, by the names of their gates."""
-        rules, found = self._rules, []
+        rules = self._rules
+        found: list[tuple[tuple[str, ...], Bound]] = []
         if rules.bound != UNBOUND:
             found.append((("queue",), rules.bound))
         if rules.each_key != UNBOUND:

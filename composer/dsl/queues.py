@@ -32,5 +32,7 @@ def queued(queue: Any, options: Mapping[str, Any]) -> dict[str, JSON]:
             raise CompositionError(
                 f"action: '{name}' does not go with 'queue', which takes {known}"
             )
+        if value is None:
+            continue
         made[name] = Template.of(value).to_json() if name in TEMPLATES else value
     return made

@@ -166,6 +166,7 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     f"PUT {_QUEUE}": _deploy("put"),
     f"DELETE {_QUEUE}": _deploy("delete"),
     f"POST {_QUEUE}/take": Permission(Right.WORK),
+    f"DELETE {_QUEUE}/workers/{{worker}}": Permission(Right.WORK),
     f"GET {_HOME}/sagas": LOOK,
     f"GET {_HOME}/sagas/{{id}}": LOOK,
     f"POST {_HOME}/sagas/{{id}}": _deploy("resolve"),

@@ -36,6 +36,8 @@ COMMANDS = {  # command: the module that defines it
     "execution": "executions",
     "entity": "entities",
     "dead-letter": "dead_letters",
+    "queue": "queues",
+    "worker": "worker",
     "saga": "sagas",
     "transaction": "transactions",
     "adapter": "clouds",

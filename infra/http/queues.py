@@ -46,6 +46,13 @@ async def take(request: Request, api: Api) -> Response:
     return Json(found[0]) if found else Response(status_code=NO_CONTENT)
 
 
+async def leave(request: Request, api: Api) -> Response:
+    """Ends the wait of a worker that stops, so that it is given no task that it would not do."""
+    name, worker = request.path_params["name"], request.path_params["worker"]
+    api.engine.queues.leave(api.auth.own(request), name, worker)
+    return Response(status_code=NO_CONTENT)
+
+
 async def list_queues(request: Request, api: Api) -> Json:
     """Lists the queues of the namespace: their backlog, the age of the oldest task and their workers."""
     return Json([*api.engine.queues.listed(api.auth.own(request))])

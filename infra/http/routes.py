@@ -99,6 +99,7 @@ ROUTES: list[Route] = [
     ("PUT", _QUEUE, queues.put_queue),
     ("DELETE", _QUEUE, queues.delete_queue),
     ("POST", _QUEUE + "/take", queues.take),
+    ("DELETE", _QUEUE + "/workers/{worker}", queues.leave),
     ("GET", NAMESPACED + "/sagas", sagas.list_sagas),
     ("GET", NAMESPACED + "/sagas/{id}", sagas.get_saga),
     ("POST", NAMESPACED + "/sagas/{id}", sagas.resolve_saga),

@@ -39,14 +39,20 @@ def action(
     function: Callable[Params, Result], /, *, name: str | None = None, timeout: float | None = None,
     memory: int | None = None, concurrency: int | None = None,
     annotations: Mapping[str, JSON] | None = None, limits: Mapping[str, JSON] | None = None,
-    requirements: Sequence[str] | None = None, queue: str | None = None, **options: Any,
+    requirements: Sequence[str] | None = None, queue: str | None = None, key: Any = None,
+    priority: Any = None, version: Any = None, attempts: int | None = None,
+    heartbeat: float | None = None, to_start: float | None = None, concurrent: int | None = None,
+    per_minute: int | None = None,
 ) -> ActionFunction[Params, Result]: ...  # fmt: skip
 @overload
 def action(
     *, name: str | None = None, timeout: float | None = None, memory: int | None = None,
     concurrency: int | None = None, annotations: Mapping[str, JSON] | None = None,
     limits: Mapping[str, JSON] | None = None, requirements: Sequence[str] | None = None,
-    queue: str | None = None, **options: Any,
+    queue: str | None = None, key: Any = None,
+    priority: Any = None, version: Any = None, attempts: int | None = None,
+    heartbeat: float | None = None, to_start: float | None = None, concurrent: int | None = None,
+    per_minute: int | None = None,
 ) -> Callable[[Callable[Params, Result]], ActionFunction[Params, Result]]: ...  # fmt: skip
 def action(subject: Any = None, /, **options: Any) -> Any:
     """An action by name; or, on a Python function, that function as an action.

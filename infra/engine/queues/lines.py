@@ -136,6 +136,14 @@ class Line:
             if not polls:
                 del self._polls[poll.version]
 
+    def forget(self, worker: str) -> None:
+        """Ends the wait of a worker, which stops."""
+        self._seen.pop(worker, None)
+        for polls in [*self._polls.values()]:
+            for poll in [poll for poll in polls if poll.worker == worker]:
+                self.leaves(poll)
+                poll.settle()
+
     def matched(self, now_ms: Callable[[], int]) -> list[tuple[Poll, list[Waiting]]]:
         """Tasks for workers: the worker that has waited longest chooses first."""
         found: list[tuple[Poll, list[Waiting]]] = []

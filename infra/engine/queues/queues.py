@@ -248,6 +248,12 @@ class Queues:
         if poll.assigned:
             await poll.answered
 
+    def leave(self, namespace: str, queue: str, worker: str) -> None:
+        """Ends the wait of a worker that stops. Its request gets what is assigned to it, and nothing more."""
+        line = self._lines.get((namespace, queue))
+        if line is not None:
+            line.forget(worker)
+
     async def beat(self, token: str, details: JSON = None) -> bool:
         """Notes that a worker is at work. Returns False if nobody waits for its task any more.
 
