@@ -65,7 +65,7 @@ from .languages import asl, forks, read_composer
 from .languages.asl.running.task_tokens import task_token, token_place
 from .machine.changes import Changes
 from .machine.commands import Abandon, Command, Invoke, Spawn
-from .machine.conductor import Transition, advance
+from .machine.conductor import Transition, advance, reissue
 from .machine.conductor_action import CONDUCTING
 from .machine.cursor import Context, Limits
 from .machine.events import (
@@ -250,6 +250,7 @@ __all__ = [
     "read",
     "read_composer",
     "redrive",
+    "reissue",
     "repeat",
     "retain",
     "retain_catch",

@@ -12,7 +12,6 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..freezing import changed
 from ..values import CANCELLED, Failure, Outcome, Success, failure
 from . import history
 from .changes import Changes
@@ -253,11 +252,6 @@ class Execution:
             (fiber.id, reissue(self.program, fiber, context)) for fiber in self.fibers.values()
         )
         return [(fiber, command) for fiber, command in commands if command is not None]
-
-    def asked(self, fiber: str, now_ms: int) -> Invoke | None:
-        """The invocation that a fiber waits for, also if it was accepted."""
-        sent = changed(self.fibers[fiber], wait=Invoking())
-        return reissue(self.program, sent, self._context(now_ms))
 
     @property
     def polled(self) -> list[tuple[str, int, JSON]]:

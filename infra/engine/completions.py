@@ -7,6 +7,7 @@ execution's namespace. An execution that began before tasks' tokens were signed 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...actions import QUEUE, Completion, ConflictError, NotFoundError
@@ -15,11 +16,13 @@ from .targets import reopened
 from .tickets import read_ticket
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...actions import Opened
     from ...composer import Outcome, Rebound
     from .completion_tokens import Tokens
     from .inbox.inbox import Inbox
-    from .live import LiveExecution
+    from .live import ActiveInvocation, LiveExecution
     from .recovery import Recovery
     from .shared import Parts
     from .tick import Tick
@@ -30,13 +33,22 @@ OVER = "This step has been answered, or is not waited for any more."
 
 
 class Answering:
-    """Hands answers to the steps that wait for them; each is durable when its method returns."""
+    """Hands answers to the steps that wait for them; each is durable when its method returns.
 
-    def __init__(
-        self, parts: Parts, tick: Tick, inbox: Inbox, recovery: Recovery, tokens: Tokens
+    `forget` is called with a task of a queue that is answered: it waits for its worker no longer.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  the parts that it needs
+        self,
+        parts: Parts,
+        tick: Tick,
+        inbox: Inbox,
+        recovery: Recovery,
+        tokens: Tokens,
+        forget: Callable[[ActiveInvocation], None],
     ) -> None:
         self._parts, self._tick, self._inbox = parts, tick, inbox
-        self._recovery, self._tokens = recovery, tokens
+        self._recovery, self._tokens, self._forget = recovery, tokens, forget
 
     async def complete(self, token: str, outcome: Outcome) -> None:
         """Fires a completion trigger: see `Engine.complete`."""
@@ -157,7 +169,7 @@ class Answering:
         taken = self._tick.durable()
         active = run.invocations.pop((fiber, turn), None)
         if active is not None and active.kind == QUEUE:
-            self._inbox.forget(active)
+            self._tick.gathering.effects.append(partial(self._forget, active))
         wait = run.execution.fibers[fiber].wait
         ticket = read_ticket(wait.ticket) if isinstance(wait, Invoking) else None
         started_ms = ticket.started_ms if ticket is not None else None

@@ -19,7 +19,7 @@ from ...actions import (
 from ...composer import Failure, boxed, task_token
 from .completion_tokens import Place
 from .outcomes import ACTIVITY
-from .targets import given
+from .targets import asked, given
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -189,8 +189,7 @@ class Dispatch:
         if run.invocations.get(place) is not active or fiber is None:
             self._queues.cancel(active.opened.id)  # it was given up while its ticket was committed
             return
-        command = run.execution.asked(place[0], self._clock.now_ms())
-        assert command is not None  # noqa: S101  it was asked for once
+        command = asked(run, place[0], self._clock.now_ms())
         self._queues.resume(self._invocation(run, place[0], active, command), ticket.poll, done)
 
     def _operate(
@@ -275,8 +274,8 @@ class Dispatch:
             self._cancel_child(active)
             return
         joint = active.joint
-        asked = [active.opened] if joint is None else [member.opened for member in joint.members]
-        for opened in asked:
+        stopped = [active.opened] if joint is None else [member.opened for member in joint.members]
+        for opened in stopped:
             kind = active.kind if joint is None else opened.action.invoker_kind(None)
             invoker = self._queues if kind == QUEUE else self._invokers.get(kind)
             if invoker is not None:

@@ -135,14 +135,11 @@ class Engine:
         self.recovery = self._recovery = Recovery(
             core, self._inbox, self._dispatch, self._when, restoring
         )
-        self.answering = Answering(
-            self._parts, self._tick, self._inbox, self._recovery, self._tokens
-        )
+        parts, tick, forget = self._parts, self._tick, self._dispatch.cancel
+        self.answering = Answering(parts, tick, self._inbox, self._recovery, self._tokens, forget)
         self.endings = Endings(core, self._inbox, self._recovery)
         self._redrives = Redrives(self._parts, self._tick, self._inbox, restoring)
-        self.letters = DeadLetters(
-            self._parts, self._tick, self._inbox, self._letters, self._redrives
-        )
+        self.letters = DeadLetters(parts, tick, self._inbox, self._letters, self._redrives)
         self.records = Records(self._parts, restoring)
         self.watching = Watching(self._parts, self.records, self._news)
         self.calls = Calls(core, self._inbox, self.records)

@@ -127,10 +127,6 @@ class Inbox:
         step = partial(self._following.completing.step, run, fiber, turn, opened, completion)
         self._following.change(run, step)
 
-    def forget(self, active: ActiveInvocation) -> None:
-        """A step was answered by its token: what waits for its answer elsewhere need not."""
-        self._tick.gathering.effects.append(partial(self._starter.cancel, active))
-
     def _note_waiting(
         self, run: LiveExecution, fiber: str, turn: int, opened: Opened, completion: Completion
     ) -> None:
