@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -14,10 +14,9 @@ from ...actions import (
     Action,
     Catalog,
     Inline,
-    RefusedError,
 )
 from ...actions import Limits as ActionLimits
-from ...composer import STUCK, Name
+from .alarms import Alarms
 from .bounds import Bounds
 from .calls import Calls
 from .completion_tokens import Tokens
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...actions import Call, Change, Clock, Ids, Invoker, Quotas, Store, Write
-    from ...composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
+    from ...composer import JSON, Composition, Name, Outcome, Resolved, Resumed
     from .calls import Invoked
     from .hooks import Companion, Hooks
     from .live import ActiveInvocation, LiveExecution
@@ -67,7 +66,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 AT_ONCE = 600  # steps of expressions in one transition, about 2 us each; a thread makes longer ones
-ALARM = "saga-stuck"  # the trigger that fires when a saga cannot go on
 
 
 class Engine:
@@ -122,12 +120,13 @@ class Engine:
         self._dispatch = Dispatch(
             invokers, self.entities, self._tokens, clock, self._cancel_child, self.queues
         )
-        self._letters = DeadLetterRecords(self._parts, self._tick)
+        alarms = Alarms(self._tasks, self._catalog, self._fire)
+        self._letters = DeadLetterRecords(self._parts, self._tick, alarms.letter)
         self._functions = Functions(self._parts, self._tick)
         core = Core(
             parts=self._parts, tick=self._tick, bounds=self._bounds, timers=self._timers,
             alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
-            letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=self._alarm,
+            letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=alarms.stuck,
         )  # fmt: skip
         self._inbox = Inbox(core)
         self._when = Due(clock, self._inbox, self._alarms)
@@ -412,17 +411,8 @@ class Engine:
         withdraw(begun, self._parts, self._bounds, self._dispatch)
         self.calls.keys.withdrawn({run.id for run in begun})
 
-    def _alarm(self, run: LiveExecution, entries: list[Entry]) -> None:
-        """A saga cannot go on: the log says so, and the trigger `saga-stuck` of its namespace fires."""
-        stuck = next(entry for entry in reversed(entries) if entry.kind == STUCK)
-        name, error = str(run.origin.action.listed_as), stuck.value
-        log.error("the saga %s is stuck: execution %s, %s", name, run.id, stuck.detail.get("code"))
-        payload = {"executionId": run.id, "action": name, "error": error}
-        self._tasks.create_task(self._fire_alarm(run.origin.namespace, payload))
-
-    async def _fire_alarm(self, namespace: str, payload: dict[str, JSON]) -> None:
-        with suppress(RefusedError):  # there is no such trigger
-            await self.firing.fire(Name(namespace, None, ALARM), payload)
+    async def _fire(self, trigger: Name, payload: dict[str, JSON]) -> None:
+        await self.firing.fire(trigger, payload)
 
     def _cancel_child(self, active: ActiveInvocation) -> None:
         """In turn with others: an execution may have started many."""

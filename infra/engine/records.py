@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ...actions import (
+    QUEUE,
     STATUS_TEXT,
     WAITING,
     ActivationRow,
@@ -338,6 +339,10 @@ def _step(instruction: Any, wait: Invoking, *, parked: bool) -> Stored:
         doc |= {"activation": accepted.activation, "since": accepted.started_ms}
         if wait.polled:
             doc["kind"] = accepted.kind
+        if accepted.kind == QUEUE:
+            poll = accepted.poll
+            doc |= {"waits": "worker", "queue": poll["queue"], "attempt": poll.get("attempt", 0)}
+            doc |= {name: poll[name] for name in ("worker", "details") if poll.get(name)}
     for name in ("action", "function", "path"):
         if hasattr(instruction, name):
             doc[name] = getattr(instruction, name)

@@ -111,10 +111,10 @@ def test_no_key_starves(weights, tasks):
     assert Counter(keys) == Counter(tasks)
     left, since = Counter(tasks), {key: Counter() for key in tasks}
     for key in keys:
-        for other in since:
+        for other, waited in since.items():
             if left[other] and other != key:
-                since[other][key] += 1
-                assert since[other][key] <= weights.get(key, 1)
+                waited[key] += 1
+                assert waited[key] <= weights.get(key, 1)
         left[key] -= 1
         since[key].clear()
 
@@ -193,42 +193,57 @@ EVENTS = st.lists(
 )
 
 
+class Run:
+    """A queue with all kinds of limits, and what has gone through it."""
+
+    def __init__(self, whole, each, own):
+        self.backlog, self.now_ms = Backlog(Rules(whole, each)), 0
+        self.whole, self.each, self.own = whole, each, own
+        self.under_way, self.begun, self.added = [], [], []
+
+    def happens(self, what, key, ms):
+        if what == "add":
+            task = Waiting(f"t{len(self.added)}", len(self.added), 3, key, "", "act", self.own)
+            self.added.append(task.id)
+            self.backlog.add(task)
+        elif what == "end" and self.under_way:
+            self.backlog.ended(self.under_way.pop(0).id)
+        elif what == "wait":
+            self.now_ms += ms
+        while (task := self.backlog.take(self.now_ms)) is not None:
+            self.under_way.append(task)
+            self.begun.append((self.now_ms, task))
+
+    def check(self):
+        for bound in (self.whole, self.own):
+            _check(bound, self.under_way, self.begun)
+        for one in "ab":
+            of_key = [task for task in self.under_way if task.key == one]
+            _check(self.each, of_key, self.begun_of(one))
+
+    def begun_of(self, key):
+        return [(at, task) for at, task in self.begun if task.key == key]
+
+    def finish(self):
+        for _ in range(3 * len(self.added)):
+            while self.under_way:
+                self.backlog.ended(self.under_way.pop().id)
+            self.happens("wait", "", MINUTE_MS)
+
+
 @settings(max_examples=200)
 @given(whole=BOUNDS, each=BOUNDS, own=BOUNDS, events=EVENTS)
 def test_no_limit_is_ever_exceeded_and_all_go_in_the_end(whole, each, own, events):
-    backlog, now_ms = Backlog(Rules(whole, each)), 0
-    under_way, begun, tasks = [], [], {}
+    run = Run(whole, each, own)
+    for event in events:
+        run.happens(*event)
+        run.check()
+    run.finish()
 
-    def take():
-        while (task := backlog.take(now_ms)) is not None:
-            under_way.append(task)
-            begun.append((now_ms, task))
-
-    for order, (what, key, ms) in enumerate(events):
-        if what == "add":
-            tasks[f"t{order}"] = key
-            backlog.add(Waiting(f"t{order}", order, key=key, action="act", bound=own))
-        elif what == "end" and under_way:
-            backlog.ended(under_way.pop(0).id)
-        elif what == "wait":
-            now_ms += ms
-        take()
-        _check(whole, under_way, begun)
-        _check(own, under_way, begun)
-        for one in "ab":
-            of_key = [task for task in under_way if task.key == one]
-            _check(each, of_key, [(at, task) for at, task in begun if task.key == one])
-    for _ in range(3 * len(tasks)):
-        if not len(backlog):
-            break
-        while under_way:
-            backlog.ended(under_way.pop().id)
-        now_ms += MINUTE_MS
-        take()
-    assert sorted(task.id for _, task in begun) == sorted(tasks)
+    assert sorted(task.id for _, task in run.begun) == sorted(run.added)
     for one in "ab":  # in order within a key
-        ids = [int(task.id[1:]) for _, task in begun if task.key == one]
-        assert ids == sorted(ids)
+        orders = [task.order for _, task in run.begun_of(one)]
+        assert orders == sorted(orders)
 
 
 def _check(bound, under_way, begun):
