@@ -116,9 +116,10 @@ class Engine:
         self._alarms: Timers[str] = Timers(clock, self._shown, settings.pacing.look_s)
         self.entities = Mailboxes(self._parts, self._tick, invokers, self._found, self._tasks)
         self.heuristics = Heuristics(self.entities, self._tick)
-        self.queues = Queues(self._parts, self._tick, self._tokens, self._found)
+        parts, tick, tokens = self._parts, self._tick, self._tokens
+        self.queues = queues = Queues(parts, tick, tokens, self._found)
         self._dispatch = Dispatch(
-            invokers, self.entities, self._tokens, clock, self._cancel_child, self.queues
+            invokers, self.entities, tokens, clock, self._cancel_child, queues
         )
         alarms = Alarms(self._tasks, self._catalog, self._fire)
         self._letters = DeadLetterRecords(self._parts, self._tick, alarms.letter)
@@ -134,8 +135,8 @@ class Engine:
         self.recovery = self._recovery = Recovery(
             core, self._inbox, self._dispatch, self._when, restoring
         )
-        parts, tick, forget = self._parts, self._tick, self._dispatch.cancel
-        self.answering = Answering(parts, tick, self._inbox, self._recovery, self._tokens, forget)
+        forget = self._dispatch.cancel
+        self.answering = Answering(parts, tick, self._inbox, self._recovery, tokens, forget)
         self.endings = Endings(core, self._inbox, self._recovery)
         self._redrives = Redrives(self._parts, self._tick, self._inbox, restoring)
         self.letters = DeadLetters(parts, tick, self._inbox, self._letters, self._redrives)

@@ -89,7 +89,7 @@ class Server:
         Raises:
             ServerError: the server refuses, or cannot be reached.
         """
-        doc = {} if details is None else {"details": details}
+        doc: JSON = {} if details is None else {"details": details}
         answer = await self._ask("POST", f"{COMPLETIONS}{token}/heartbeat", doc)
         return not answer["cancel"]
 
