@@ -34,13 +34,17 @@ from .deployments import Deployment, Plan, deployment_of, planned
 from .documents import Document, Stored
 from .entities import EntitySettings
 from .errors import (
+    AlreadyCompletedError,
+    AlreadyStartedError,
     ConflictError,
     ForbiddenError,
     InDoubtError,
     InvalidError,
+    InvalidIdError,
     NotFoundError,
     RefusedError,
     ReusedKeyError,
+    TakenIdError,
     ThrottledError,
     TooLargeError,
     UnauthorizedError,
@@ -48,6 +52,19 @@ from .errors import (
 )
 from .executables import KINDS
 from .feeds import ALARM, INTERVAL, ONCE, Schedule, scheduled
+from .identities import (
+    Decision,
+    Known,
+    Refuse,
+    Replace,
+    Start,
+    Use,
+    check_id,
+    check_options,
+    check_token,
+    decided,
+    is_run,
+)
 from .integrations import is_integration
 from .invocation import Call, Invocation
 from .kinds import COMPOSITION, MACHINE, NODE, PYTHON, QUEUE, SEQUENCE
@@ -110,6 +127,7 @@ from .queueing import UNBOUND, Backlog, Bound, Rules, Waiting
 from .remotes import REMOTES, Remote, Retrying, parsed_remote
 from .requirements import OFFERED
 from .starting import CLOSED_POLICIES, OPEN_POLICIES, PLAIN, StartOptions
+from .timeouts import EXECUTION_TIMEOUT, RUN_TIMEOUT, checked_ms, timeout_ms
 from .triggers import about_trigger, closed_trigger, fired, not_fired
 from .web import (
     METHODS,
@@ -138,6 +156,7 @@ __all__ = [
     "COMPOSITION",
     "CRASHED",
     "DURABLE",
+    "EXECUTION_TIMEOUT",
     "FAILURES",
     "FUNCTION",
     "GCP",
@@ -167,6 +186,7 @@ __all__ = [
     "REGION",
     "REMOTES",
     "RESERVED",
+    "RUN_TIMEOUT",
     "SEQUENCE",
     "STATES",
     "STATUS_TEXT",
@@ -180,6 +200,8 @@ __all__ = [
     "Action",
     "ActivationRow",
     "ActivityArn",
+    "AlreadyCompletedError",
+    "AlreadyStartedError",
     "Arn",
     "Arns",
     "Backlog",
@@ -194,6 +216,7 @@ __all__ = [
     "Composed",
     "Conducted",
     "ConflictError",
+    "Decision",
     "Definition",
     "Deployment",
     "Document",
@@ -208,8 +231,10 @@ __all__ = [
     "InDoubtError",
     "Inline",
     "InvalidError",
+    "InvalidIdError",
     "Invocation",
     "Invoker",
+    "Known",
     "Limits",
     "MachineArn",
     "MapRunArn",
@@ -224,10 +249,12 @@ __all__ = [
     "Queued",
     "Quotas",
     "Record",
+    "Refuse",
     "RefusedError",
     "Remote",
     "RemoteInvoker",
     "Remoted",
+    "Replace",
     "Retrying",
     "ReusedKeyError",
     "Rule",
@@ -235,9 +262,11 @@ __all__ = [
     "Saved",
     "Schedule",
     "Standing",
+    "Start",
     "StartOptions",
     "Store",
     "Stored",
+    "TakenIdError",
     "Target",
     "ThrottledError",
     "TooLargeError",
@@ -245,6 +274,7 @@ __all__ = [
     "UnauthorizedError",
     "UnavailableError",
     "Usage",
+    "Use",
     "Waiting",
     "WebRequest",
     "WebResponse",
@@ -253,13 +283,18 @@ __all__ = [
     "check_admitted",
     "check_call",
     "check_exported",
+    "check_id",
+    "check_options",
     "check_payload",
     "check_queue",
+    "check_token",
     "checked_bound",
+    "checked_ms",
     "chosen",
     "closed",
     "closed_trigger",
     "cors_headers",
+    "decided",
     "define_action",
     "definition_from_json",
     "deployment_of",
@@ -267,6 +302,7 @@ __all__ = [
     "found_function",
     "function_of",
     "is_integration",
+    "is_run",
     "listed",
     "log_tail",
     "merged",
@@ -282,6 +318,7 @@ __all__ = [
     "status_of",
     "summary",
     "target_of",
+    "timeout_ms",
     "version_of",
     "web_parameters",
     "web_response",

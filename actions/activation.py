@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..composer import TIMEOUT, Failure, frozen
+from ..composer import RUN_TIMED_OUT, TIMEOUT, Failure, frozen
 from .outcome import STATUS_TEXT, WAITING
 from .parameters import listed, parsed
 
@@ -80,7 +80,7 @@ def closed(opened: Opened, completion: Completion, conducted: Conducted | None =
         ended_ms,
         ended_ms - started_ms if conducted is None else conducted.duration_ms,
         max(0, started_ms - opened.asked_ms),
-        type(outcome) is Failure and outcome.code == TIMEOUT,
+        type(outcome) is Failure and outcome.code in (TIMEOUT, RUN_TIMED_OUT),
         completion.init_ms,
         None if conducted is None else round(conducted.billed_ms, 3),
         completion.logs,

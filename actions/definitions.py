@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..composer import InvalidNameError, Name, flaw
-from . import limits
+from . import limits, timeouts
 from .composed import Composed
 from .entities import ENTITY, entity_settings
 from .errors import InvalidError, TooLargeError
@@ -62,6 +62,7 @@ def define_action(
     if before is None:
         fields["annotations"].setdefault("provide-api-key", False)
     fields["annotations"]["exec"] = execution.kind
+    timeouts.check_annotations(fields["annotations"])
     if entity_settings(fields["annotations"].get(ENTITY)) and isinstance(
         execution, (Composed, Queued, Remote)
     ):

@@ -9,7 +9,7 @@ from ..composer import frozen
 from .starting import PLAIN, StartOptions
 
 if TYPE_CHECKING:
-    from ..composer import JSON, Name
+    from ..composer import JSON, Again, Name
     from .coded import Code
     from .model import Action
 
@@ -49,6 +49,7 @@ class Invocation:
         transaction: the execution that it belongs to, for correlating logs.
         key: of a saga's step: the same for each attempt of a retry, too.
         trace: the id of the trace that it belongs to.
+        again: what it is told of the earlier invocations of its step; None for the first one.
     """
 
     activation: str
@@ -63,6 +64,7 @@ class Invocation:
     trace: str = ""
     owner: str = ""
     states: bool = False
+    again: Again | None = None
 
     @property
     def lent(self) -> bool:

@@ -13,7 +13,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ..composer import APPLICATION_ERROR, CANCELLED, TIMEOUT, Failure, Success, frozen
+from ..composer import (
+    APPLICATION_ERROR,
+    CANCELLED,
+    RUN_TIMED_OUT,
+    TIMEOUT,
+    Failure,
+    Success,
+    frozen,
+)
 
 if TYPE_CHECKING:
     from ..composer import JSON
@@ -58,6 +66,7 @@ class FailureKind:
 FAILURES: dict[str, FailureKind] = {
     APPLICATION_ERROR: FailureKind(APPLICATION, "yes"),
     TIMEOUT: FailureKind(DEVELOPER, "unknown", transient=True),
+    RUN_TIMED_OUT: FailureKind(DEVELOPER, "unknown"),
     CRASHED: FailureKind(DEVELOPER, "unknown"),
     BAD_RESPONSE: FailureKind(DEVELOPER, "yes"),
     PAYLOAD_TOO_LARGE: FailureKind(APPLICATION, "yes"),

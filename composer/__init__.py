@@ -35,6 +35,7 @@ from .dsl.combinators.data import (
 from .dsl.combinators.errors import do, ensure, fallback, raise_error, retry, timeout
 from .dsl.combinators.loops import doloop, doloop_nosave, loop, loop_nosave, repeat, while_nosave
 from .dsl.combinators.sagas import saga, step
+from .dsl.combinators.timeouts import within
 from .dsl.combinators.transactions import (
     call,
     participant,
@@ -64,7 +65,7 @@ from .freezing import changed, frozen
 from .languages import asl, forks, read_composer
 from .languages.asl.running.task_tokens import task_token, token_place
 from .machine.changes import Changes
-from .machine.commands import Abandon, Command, Invoke, Spawn
+from .machine.commands import Abandon, Again, Command, Invoke, Spawn
 from .machine.conductor import Transition, advance, reissue
 from .machine.conductor_action import CONDUCTING
 from .machine.cursor import Context, Limits
@@ -77,19 +78,30 @@ from .machine.events import (
     Failed,
     Heartbeat,
     Joined,
+    Queued,
     Rebound,
     Resolved,
     Resumed,
+    Taken,
     TimerFired,
 )
 from .machine.execution import Execution
 from .machine.fiber import Fiber
+from .machine.frames import Deadline
 from .machine.history import EXECUTION_FAILED, PAUSED, RESOLVED, RESUMED, STUCK, Entry
 from .machine.program import Program
 from .machine.redrive import RedriveError, redrive
 from .machine.retries import RetryPolicy
 from .machine.sagas.compensations import Compensating, SagaStep, Undo
 from .machine.stretches import Stretch
+from .machine.timeouts import (
+    RUN_TIMED_OUT,
+    as_step,
+    awaits_worker,
+    deadlines,
+    heartbeat_ms,
+    told_again,
+)
 from .machine.transactions.operations import decided, decision
 from .machine.waits import Invoking, Joining, Paused, Sleeping
 from .names import Name, activation_id, check_part
@@ -131,11 +143,13 @@ __all__ = [
     "PAUSED",
     "RESOLVED",
     "RESUMED",
+    "RUN_TIMED_OUT",
     "STUCK",
     "TIMEOUT",
     "Abandon",
     "Accepted",
     "ActionFunction",
+    "Again",
     "AlwaysRevert",
     "AlwaysRevertAll",
     "Block",
@@ -149,6 +163,7 @@ __all__ = [
     "CompositionError",
     "Context",
     "Continued",
+    "Deadline",
     "Entry",
     "Error",
     "Event",
@@ -174,6 +189,7 @@ __all__ = [
     "Paused",
     "Program",
     "ProgramError",
+    "Queued",
     "Rebound",
     "RedriveError",
     "Resolved",
@@ -185,6 +201,7 @@ __all__ = [
     "Spawn",
     "Stretch",
     "Success",
+    "Taken",
     "Template",
     "TimerFired",
     "Times",
@@ -195,9 +212,11 @@ __all__ = [
     "advance",
     "after",
     "any",
+    "as_step",
     "asl",
     "assign",
     "asynchronous",
+    "awaits_worker",
     "boxed",
     "call",
     "capture",
@@ -209,6 +228,7 @@ __all__ = [
     "compile",
     "composition_schema",
     "copied",
+    "deadlines",
     "decided",
     "decision",
     "do",
@@ -227,6 +247,7 @@ __all__ = [
     "frozen",
     "function",
     "graph",
+    "heartbeat_ms",
     "let",
     "literal",
     "loop",
@@ -268,6 +289,7 @@ __all__ = [
     "timeline",
     "timeout",
     "token_place",
+    "told_again",
     "transaction",
     "truthy",
     "value",
@@ -276,6 +298,7 @@ __all__ = [
     "when",
     "when_nosave",
     "while_nosave",
+    "within",
 ]
 
 if not TYPE_CHECKING:  # a type checker would take every name for an attribute

@@ -21,19 +21,22 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from .answers import Beats, Fail, Never, Slow, Waits, computed, held_up
 from .dsl.compiler import compile
 from .dsl.composition import Composition
 from .dsl.functions import ActionFunction
 from .errors import Error
-from .machine.commands import Abandon, Invoke, Spawn
+from .freezing import changed
+from .machine.commands import Abandon, Again, Invoke, Spawn
 from .machine.cursor import Limits
 from .machine.dialect import Dialects
 from .machine.events import Accepted, Completed, Failed, TimerFired
 from .machine.execution import Execution
 from .machine.fiber import Fiber
 from .machine.plain import PLAIN
+from .machine.timeouts import deadlines, told_again
 from .names import Name, activation_id
-from .values import APPLICATION_ERROR, Failure, Outcome, Success, classes_of, copied, flaw
+from .values import Failure, Outcome, Success, classes_of, copied, flaw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,32 +53,8 @@ class SimulationError(Error):
     """The test cannot be simulated: an action has no fake, or a fake has no answer left."""
 
 
-class Fail(Exception):  # noqa: N818  an answer, which may also be raised
-    """An answer: the action fails with this code and this error."""
-
-    def __init__(self, code: str = APPLICATION_ERROR, error: JSON = None) -> None:
-        super().__init__(code)
-        self.code = code
-        self.error: JSON = error
-        if error is None:
-            self.error = {"code": code, "message": "simulated"}
-
-
-@dataclass(frozen=True, slots=True)
-class Slow:
-    """An answer that takes so many virtual seconds."""
-
-    seconds: float
-    answer: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Never:
-    """An answer that never comes: for timeouts and cancellation."""
-
-
 Fake: TypeAlias = Any
-"""A JSON value, a Fail, Slow or Never, a list of those in turn, a function of the parameters, or a
+"""A JSON value, a Fail, Slow, Never, Beats or Waits, a list of those in turn, a function of the parameters, or a
 composition, which is simulated too."""
 
 
@@ -87,6 +66,7 @@ class Invocation:
     params: JSON
     at: float
     activation: str
+    again: Again | None = None
 
 
 @dataclass(slots=True)
@@ -144,6 +124,7 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
     crash: Crash = (),
     cancel_at: float | None = None,
     limits: Limits | None = None,
+    run_timeout: float | None = None,
 ) -> Run:
     """Runs a composition to its end, or until it waits for an event that no fake will make.
 
@@ -154,6 +135,7 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
         crash: commits, counted from 0, to crash `before` or `after`; or at `every` one, both.
         cancel_at: virtual seconds after which the execution is cancelled.
         limits: the machine's.
+        run_timeout: virtual seconds for the whole run.
 
     Raises:
         SimulationError: when an action has no fake.
@@ -163,11 +145,16 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
     if not isinstance(composition, Composition):
         machine = Simulation(composition, fakes, crash, limits or Limits())
         frames = composition.dialect.begun(_about(given))
-        return machine.run(given, cancel_at, frames=frames)
+        return machine.run(given, cancel_at, frames=(*_limited(run_timeout), *frames))
     for name, function in composition.definitions():
         if isinstance(function, ActionFunction) and "entity" not in (function.annotations or ()):
             fakes.setdefault(name, function.function)
-    return Simulation(compile(composition), fakes, crash, limits or Limits()).run(given, cancel_at)
+    machine = Simulation(compile(composition), fakes, crash, limits or Limits())
+    return machine.run(given, cancel_at, frames=_limited(run_timeout))
+
+
+def _limited(run_timeout: float | None) -> tuple[Frame, ...]:
+    return deadlines(0, None if run_timeout is None else round(run_timeout * 1000))
 
 
 def _about(input: JSON) -> dict[str, JSON]:
@@ -348,12 +335,15 @@ class Simulation:
                     f"the action {name} has no fake: give actions={{{name!r}: ...}}"
                 )
             answer = self._fakes[name]
+        command = changed(command, params=told_again(command.params, command.again))
         self.result.invocations.append(
-            Invocation(name, copied(command.params), self._now_ms / 1000, command.activation)
+            Invocation(
+                name, copied(command.params), self._now_ms / 1000, command.activation, command.again
+            )
         )
         if command.later:
             self._push(self._now_ms, fiber, Accepted(command.turn, {}))
-        delay_ms, event = self._answer(name, answer, command)
+        delay_ms, event = self._answer(name, answer, command, fiber)
         if event is not None:
             self._push(self._now_ms + delay_ms, fiber, event)
 
@@ -384,7 +374,7 @@ class Simulation:
         return answer
 
     def _answer(
-        self, name: str, answer: Any, command: Invoke
+        self, name: str, answer: Any, command: Invoke, fiber: str
     ) -> tuple[int, Completed | Failed | None]:
         """The duration of the answer in ms, and its event."""
         delay_ms = 0
@@ -394,21 +384,16 @@ class Simulation:
             match answer:
                 case Slow(seconds, inner):
                     delay_ms, answer = delay_ms + round(seconds * 1000), inner
+                case Beats() | Waits():
+                    delay_ms, answer, events = held_up(answer, command.turn, delay_ms)
+                    for at_ms, event in events:
+                        self._push(self._now_ms + at_ms, fiber, event)
                 case Composition():
                     inner = Simulation(compile(answer), self._fakes, (), self._limits)
                     run = inner.run(copied(command.params))
                     delay_ms, answer = delay_ms + round(run.elapsed * 1000), run.outcome
                 case _ if callable(answer):
-                    try:
-                        answer = answer(copied(command.params))
-                    except Fail as fail:
-                        answer = fail
-                    except AssertionError:
-                        raise
-                    except Exception as error:  # noqa: BLE001  a worker would report it, too
-                        answer = Failure(
-                            APPLICATION_ERROR, f"{type(error).__name__}: {error}", classes_of(error)
-                        )
+                    answer = computed(answer, command.params)
                 case _:
                     break
         return delay_ms, _event(name, answer, command.turn)

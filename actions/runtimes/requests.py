@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ...composer import JSON
+    from ...composer import JSON, Again, Failure
     from ..model import Action
     from .assignments import Assignment
     from .packages import Packages
+
+
+FAILURE_CHARS = 8192  # of the last failure in an environment, which has little room
+MESSAGE_CHARS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +98,30 @@ def request(
             "__OW_COMPLETION_TOKEN": invocation.token,
         },
     }
+    if invocation.again is not None:
+        document["again"] = told(invocation.again)
     if began_ms is None:
         document["waits_ms"] = timeout_ms
     if invocation.function is not None:
         document["function"] = invocation.function
         document["variables"] = invocation.variables
     return document
+
+
+def told(again: Again) -> dict[str, JSON]:
+    """The variables that tell an action of the earlier attempts of its step."""
+    return {
+        "__OW_ATTEMPT": str(again.attempt),
+        "__OW_LAST_FAILURE": None if again.failure is None else last_failure(again.failure),
+    }
+
+
+def last_failure(failed: Failure) -> str:
+    """A failure as an environment or a header has it: JSON with its `code` and its `error`, not too long."""
+    text = json.dumps({"code": failed.name, "error": failed.error})
+    if len(text) <= FAILURE_CHARS:
+        return text
+    return json.dumps({"code": failed.name, "error": failed.message[:MESSAGE_CHARS]})
 
 
 def _named(action: Action) -> dict[str, JSON]:

@@ -276,6 +276,7 @@ class Runner:
     def __init__(self, functions: dict[str | None, Any]) -> None:
         self.functions = functions
         self.loop: Any = None
+        self.untold: dict[str, None] | None = None
 
     def can_overlap(self) -> bool:
         """True if all functions are coroutine functions, so that several calls can share an event loop."""
@@ -290,6 +291,10 @@ class Runner:
         if "waits_ms" in request:  # its time begins now
             deadline_ms = time.time_ns() // 1_000_000 + request["waits_ms"]
             request["env"]["__OW_DEADLINE"] = str(deadline_ms)
+        told = request.get("again") or self.untold
+        if told:  # of the earlier attempts; the next run must not be told of this one's
+            self.untold = dict.fromkeys(told) if "again" in request else None
+            request["env"].update(told)
         for name, value in request["env"].items():
             if value is None:
                 os.environ.pop(name, None)

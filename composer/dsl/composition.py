@@ -161,6 +161,10 @@ class Composition:
         """This, with a timeout in seconds, as `composer.timeout`."""
         return build(ROWS["timeout"], seconds=seconds, components=(self,))
 
+    def within(self, **timeouts: float) -> Composition:
+        """This, with timeouts in seconds, as `composer.within`."""
+        return build(ROWS["within"], components=(self,), **timeouts)
+
     def forward(self, take: Any, *, carry: Any = None, into: str | None = None) -> Composition:
         """This, on a projection of its input, as `composer.forward`."""
         return build(ROWS["forward"], take=take, components=(self,), carry=carry, into=into)

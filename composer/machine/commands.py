@@ -7,8 +7,21 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..freezing import frozen
 
 if TYPE_CHECKING:
-    from ..values import JSON
+    from ..values import JSON, Failure
     from .frames import Frame
+
+
+@frozen
+class Again:
+    """What an action is told of the invocations of its step before this one.
+
+    `attempt` counts from 1, `failure` is that of the attempt before, and `details` came with the last
+    heartbeat.
+    """
+
+    attempt: int
+    failure: Failure | None
+    details: JSON = None
 
 
 @frozen
@@ -20,6 +33,7 @@ class Invoke:
     of one step of a saga; without a key every attempt stands for itself. With `later` its success
     says only that the action was accepted: the answer comes by the token of this turn. With `tail` the answer
     comes with the end of the run's log. `whole` asks for a whole transaction; see `transactions.coordinator`.
+    `again` is None for the first invocation of a step.
     """
 
     turn: int
@@ -32,6 +46,7 @@ class Invoke:
     later: bool = False
     tail: bool = False
     whole: bool = False
+    again: Again | None = None
 
 
 @frozen

@@ -30,7 +30,7 @@ from ..values import (
 )
 from . import history
 from .commands import Abandon, CancelMembers, Command, Invoke, Rebind
-from .cursor import Context, Cursor, count_from_now, stops
+from .cursor import Context, Cursor, stops
 from .events import (
     Accepted,
     Cancelled,
@@ -40,9 +40,11 @@ from .events import (
     Failed,
     Heartbeat,
     Joined,
+    Queued,
     Rebound,
     Resolved,
     Resumed,
+    Taken,
     TimerFired,
 )
 from .fiber import NOWHERE, Fiber
@@ -56,6 +58,7 @@ from .frames import (
     OwnFrame,
 )
 from .operations import attempted
+from .retries import final
 from .sagas.compensations import REVERT_ALL, Compensations, SagaStep
 from .sagas.operations import (
     compensate,
@@ -65,6 +68,7 @@ from .sagas.operations import (
     resolve,
     undisturbed,
 )
+from .timeouts import asked_again, beaten, forget_details, note_expired, queued, taken
 from .transactions.coordinator import Coordinating
 from .transactions.operations import asks_entity
 from .unwind_reasons import Cancellation, Exhaustion, Expiry, Interruption, UnwindReason, stronger
@@ -137,7 +141,11 @@ def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
     cursor = Cursor(fiber, program.instructions, context)
     instruction = program.instructions[fiber.pc - 1]
     command = program.dialect.commands[type(instruction)](cursor, instruction, fiber.turn)
-    return None if isinstance(command, Failure) else command
+    if isinstance(command, Failure):
+        return None
+    if isinstance(fiber.wait, Invoking) and fiber.wait.details is not None:
+        command = changed(command, again=asked_again(command.again, fiber.wait))
+    return command
 
 
 def _run(dialect: Dialect, cursor: Cursor) -> int:
@@ -204,21 +212,26 @@ def _receive(  # noqa: C901, PLR0911, PLR0912  one case an event
         case Continued():
             return wait is None and _continue(dialect, cursor)
         case Completed():
-            return isinstance(wait, Invoking) and _complete(dialect, cursor, event)
+            return isinstance(wait, Invoking) and _complete(dialect, cursor, event, wait)
         case Failed():
             return isinstance(wait, Invoking) and _fail(dialect, cursor, event)
         case Accepted():
             if not (invoking(wait) or polling(wait)) or event.turn != fiber.turn:
                 return False
-            cursor.wait = Invoking(event.ticket, event.polled)
-            if event.noted:
-                dialect.accepted(cursor, event)
+            details = None if wait is None else wait.details  # type: ignore[union-attr]
+            cursor.wait = Invoking(event.ticket, event.polled, details)
+            dialect.accepted(cursor, event)
             return True
         case Heartbeat():
             if not isinstance(wait, Invoking) or event.turn != fiber.turn:
                 return False
+            beaten(cursor, wait, event)
+            return True
+        case Queued() | Taken():
+            if not isinstance(wait, Invoking) or event.turn != fiber.turn:
+                return False
             cursor.wait = wait
-            count_from_now(cursor, lambda deadline: deadline.beats and deadline.at_ms is not None)
+            (queued if isinstance(event, Queued) else taken)(cursor)
             return True
         case Joined():
             return isinstance(wait, Joining) and _join(dialect, cursor, event, wait)
@@ -261,13 +274,15 @@ def _resume(cursor: Cursor, event: Resumed) -> bool:
     return True
 
 
-def _complete(dialect: Dialect, cursor: Cursor, event: Completed) -> bool:
+def _complete(dialect: Dialect, cursor: Cursor, event: Completed, wait: Invoking) -> bool:
     if event.turn != cursor.turn:
         return False
     failed = dialect.completed(cursor, event)
     if failed is not None:
         cursor.origin = cursor.turn
         _unwind(dialect, cursor, failed)
+    elif wait.details is not None:
+        forget_details(cursor)
     return True
 
 
@@ -295,7 +310,7 @@ def _fire(dialect: Dialect, cursor: Cursor, fiber: Fiber) -> bool:
         if type(frame) is Deadline and frame.at_ms is not None and frame.at_ms <= cursor.now_ms:
             dealt_with = changed(frame, at_ms=None)
             cursor.frames = (*fiber.frames[:depth], dealt_with, *fiber.frames[depth + 1 :])
-            cursor.note(history.TIMED_OUT, {"timeout_ms": frame.timeout_ms})
+            note_expired(cursor, fiber, frame)
             return _interrupt(dialect, cursor, fiber, Expiry(depth), depth)
     if isinstance(fiber.wait, Sleeping) and fiber.wait.until_ms <= cursor.now_ms:
         cursor.note(history.TIMER_FIRED)
@@ -402,7 +417,10 @@ def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
     """Prepares the next attempt: at once, after a delay, or when an operator resumes it."""
     attempt: Attempt = cursor.instructions[frame.at]  # type: ignore[assignment]
     policy = attempt.policy
-    spent = policy.spent(frame.attempt) if frame.each is None else frame.attempt >= len(frame.each)
+    if frame.each is None:
+        spent = policy.spent(frame.attempt) or (final(failed) and not policy.stuck)
+    else:
+        spent = frame.attempt >= len(frame.each)
     given_up = failed.code == REVERT_ALL and not (policy.stuck or in_a_step(cursor))
     if given_up or not policy.covers(failed) or (spent and not policy.pause):
         return False
@@ -416,7 +434,7 @@ def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
         cursor.note(kind, {**failed.detail, "attempts": frame.attempt}, failed.error)
         return True
     seed = f"{cursor.execution}/{cursor.id}/{cursor.turn}"
-    delay_ms = policy.backoff_ms(frame.attempt, seed)
+    delay_ms = policy.delay_after(failed, frame.attempt, seed)
     cursor.note(
         history.RETRY_SCHEDULED,
         {"attempt": frame.attempt + 1, "delay_ms": delay_ms, **failed.detail},
@@ -424,7 +442,8 @@ def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
     if delay_ms:
         cursor.turn += 1
         cursor.wait = Sleeping(cursor.now_ms + delay_ms)
-    again = changed(frame, attempt=frame.attempt + 1, shift=cursor.turn - frame.turn)
+    shift = cursor.turn - frame.turn
+    again = changed(frame, attempt=frame.attempt + 1, shift=shift, failed=failed)
     cursor.push(again)
     cursor.value, cursor.pc = attempted(again, attempt), frame.at + 1
     cursor.origin = None

@@ -54,19 +54,35 @@ class Accepted:
     """The action it waits for was accepted and will answer later, through its completion trigger.
 
     `ticket` identifies the work at the side that accepted it; it is stored with the fiber, and is never None. A
-    `polled` action is polled for its answer, also after a crash; its ticket may change. It is not `noted` in the
-    history if nothing but what the action has told of its work is new.
+    `polled` action is polled for its answer, also after a crash; its ticket may change.
     """
 
     turn: int
     ticket: JSON
     polled: bool = False
-    noted: bool = True
 
 
 @frozen
 class Heartbeat:
-    """The action it waits for, which will answer later, is still at work."""
+    """The action it waits for, which will answer later, is still at work.
+
+    `details` say how far it is; None leaves those of an earlier heartbeat.
+    """
+
+    turn: int
+    details: JSON = None
+
+
+@frozen
+class Queued:
+    """The action it waits for waits for a worker."""
+
+    turn: int
+
+
+@frozen
+class Taken:
+    """A worker has taken the action it waits for, which was queued."""
 
     turn: int
 
@@ -131,6 +147,8 @@ Event: TypeAlias = (
     | Failed
     | Accepted
     | Heartbeat
+    | Queued
+    | Taken
     | Joined
     | TimerFired
     | Resumed

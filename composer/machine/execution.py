@@ -27,6 +27,7 @@ from .joins import Room, unbounded
 from .steps import note_again
 from .storage import has_only_begun, is_next, last_event, of_this_generation, told_by_history
 from .stretches import Stretch
+from .timeouts import deadlines_told
 from .waits import Invoking, Joining, Paused
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Execution:
         """
         root = Fiber(id=ROOT, pc=pc, value=value, frames=frames)
         self._forks.add(root)
-        started = self._narrated(ROOT, Started(frames))
+        started = {**self._narrated(ROOT, Started(frames)), **deadlines_told(frames)}
         changes = Changes() if later else self.proceed(now_ms)
         changes.fibers.setdefault(ROOT, root)
         changes.entries.insert(

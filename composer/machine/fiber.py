@@ -87,6 +87,8 @@ class Fiber:
         yield self.value
         for frame in self.frames:
             yield from frame.values()
+        if self.wait is not None:
+            yield from self.wait.values()
 
     def refreshed(self, now_ms: int) -> Fiber:
         """The fiber for a redrive: attempts counted anew, deadlines from now, its action not yet run."""

@@ -98,7 +98,8 @@ class Attempts(Part):
     """The attempt under way, of the Attempt instruction at `at`, and the value it starts from.
 
     `each` are the values that an attempt differs by; `turn` is where the first one began, `shift` how
-    many turns later this one did.
+    many turns later this one did. `failed` is the failure of the attempt before. `details` came with the
+    last heartbeat, of the step whose instruction is at `heard`.
     """
 
     at: int
@@ -107,12 +108,16 @@ class Attempts(Part):
     turn: int = 0
     shift: int = 0
     each: list[JSON] | None = None
+    failed: Failure | None = None
+    heard: int | None = None
+    details: JSON = None
 
     def values(self) -> Iterable[JSON]:
-        return (self.value,)
+        told = (None if self.failed is None else self.failed.error, self.details)
+        return (self.value, *(value for value in told if value is not None))
 
     def refreshed(self, now_ms: int) -> Self:  # noqa: ARG002
-        return changed(self, attempt=1)
+        return changed(self, attempt=1, failed=None)
 
     def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
         doc: dict[str, JSON] = {"at": self.at, "attempt": self.attempt, "value": keep(self.value)}
@@ -120,24 +125,49 @@ class Attempts(Part):
             doc |= {"turn": self.turn, "shift": self.shift}
         if self.each is not None:
             doc["each"] = self.each
+        if self.failed is not None:
+            doc["failed"] = outcome_to_json(self.failed, keep)
+        if self.heard is not None:
+            doc |= {"heard": self.heard, "details": keep(self.details)}
         return doc
 
     @classmethod
     def from_json(cls, doc: Document, load: Callable[[JSON], JSON]) -> Self:
-        return cls(**{**doc, "value": load(doc["value"])})
+        members = {**doc, "value": load(doc["value"])}
+        if "failed" in doc:
+            members["failed"] = outcome_from_json(doc["failed"], load)
+        if "details" in doc:
+            members["details"] = load(doc["details"])
+        return cls(**members)
+
+
+TO_START, TO_END, IN_ALL, HEARTBEAT = "to_start", "to_end", "in_all", "heartbeat"  # of `within`
+RUN_TIMEOUT, EXECUTION_TIMEOUT = "run_timeout", "execution_timeout"  # of a run, and of its chain
 
 
 @frozen
 class Deadline(Part):
-    """The code above must end by `at_ms`; None once the deadline has been handled, or before it counts."""
+    """The code above must end by `at_ms`; None once the deadline has been handled, or before it counts.
+
+    `bound` says which timeout it is, if it is one of `within` or of a run. See `timeouts`.
+    """
 
     at_ms: int | None
     timeout_ms: int
     beats: bool = False  # each heartbeat puts it off
     once_taken: bool = False  # it counts from when a worker takes the task
+    bound: str = ""
 
     def refreshed(self, now_ms: int) -> Self:
-        return changed(self, at_ms=None if self.once_taken else now_ms + self.timeout_ms)
+        untaken = self.bound == TO_START or (self.once_taken and not self.bound)
+        return changed(self, at_ms=None if untaken else now_ms + self.timeout_ms)
+
+    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:  # noqa: ARG002
+        doc: dict[str, JSON] = {
+            "at_ms": self.at_ms, "timeout_ms": self.timeout_ms, "beats": self.beats,
+            "once_taken": self.once_taken,
+        }  # fmt: skip
+        return {**doc, "bound": self.bound} if self.bound else doc
 
 
 @frozen

@@ -291,9 +291,17 @@ class Settle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """Pushes a Deadline frame."""
+    """Pushes a Deadline frame.
+
+    Args:
+        timeout_ms: from now; that of `to_start` counts while the step waits for a worker.
+        bound: which timeout of `within` it is; "" for a plain one.
+        once_taken: the time in which the step waits for a worker does not count.
+    """
 
     timeout_ms: int
+    bound: str = ""
+    once_taken: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,6 @@ from .cursor import popped
 from .frames import (
     Attempts,
     Counter,
-    Deadline,
     Finalizer,
     Finalizing,
     Frame,
@@ -39,6 +38,7 @@ from .frames import (
 )
 from .sagas.operations import UNDOING
 from .steps import INVOKING, inspect
+from .timeouts import limited
 from .transactions.operations import TRANSACTING
 from .waits import Sleeping
 
@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from ..values import JSON
     from .cursor import Cursor, Reaction
 
-MAX_SLEEP_MS = 366 * 24 * 3600 * 1000
+YEARS = 10  # of one wait; longer ones are taken for mistakes
+MAX_SLEEP_MS = YEARS * 366 * 24 * 3600 * 1000
 
 
 def _bounded(cursor: Cursor, value: JSON, what: str) -> Reaction:
@@ -241,7 +242,7 @@ def _sleep(cursor: Cursor, i: instructions.Sleep) -> Reaction:
         )
         return failure(EXPRESSION_ERROR, f"wait: {filled!r} is not {wanted}")
     if until_ms - cursor.now_ms > MAX_SLEEP_MS:
-        return failure(LIMIT_EXCEEDED, "wait: more than a year")
+        return failure(LIMIT_EXCEEDED, f"wait: more than {YEARS} years")
     if cursor.count_steps():
         cursor.turn += 1
         cursor.wait = Sleeping(until_ms, i.until)
@@ -286,9 +287,7 @@ OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     instructions.Guard: _push(lambda i, _: Handler(i.to, i.errors)),
     instructions.Shield: _push(lambda i, _: Finalizer(i.to)),
     instructions.Attempt: _attempt,
-    instructions.Limit: _push(
-        lambda i, cursor: Deadline(cursor.now_ms + i.timeout_ms, i.timeout_ms)
-    ),
+    instructions.Limit: _push(limited),
     instructions.Repeat: _push(lambda i, _: Counter(i.count)),
     instructions.Count: _count,
     instructions.Leave: _leave,

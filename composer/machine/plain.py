@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Final
 from ..values import (
     EXPRESSION_ERROR,
     LIMIT_EXCEEDED,
-    TIMEOUT,
     Failure,
     classes_told,
     failure,
     measured,
 )
-from . import history
+from . import history, timeouts
 from .dialect import SILENT
 from .events import Completed, Failed, Resolved, Resumed, TimerFired
 from .operations import OPERATIONS
@@ -61,6 +60,7 @@ class Plain:
 
     def accepted(self, cursor: Cursor, event: Accepted) -> None:  # noqa: ARG002
         cursor.note(history.STEP_ACCEPTED)
+        timeouts.taken(cursor)
 
     def completed(self, cursor: Cursor, event: Completed) -> Failure | None:
         cursor.value = event.value
@@ -107,7 +107,7 @@ class Plain:
         return None
 
     def expired(self, cursor: Cursor, deadline: Deadline) -> Failure:  # noqa: ARG002
-        return failure(TIMEOUT, f"not done within {deadline.timeout_ms / 1000:g} seconds")
+        return timeouts.expired(deadline)
 
     def narrate(self, moment: Moment) -> Narration:  # noqa: ARG002
         return SILENT

@@ -171,6 +171,7 @@ _CODECS: dict[str, _Codec] = {
         lambda value: {name: template.to_json() for name, template in value.items()},
         lambda doc: {name: Template.from_json(item) for name, item in doc.items()},
     ),
+    "bound": _TEXT,
     "branches": _INDEXES,
     "calls": _TEMPLATE,
     "code": _TEXT,
@@ -190,6 +191,7 @@ _CODECS: dict[str, _Codec] = {
     "many": _NUMBER,
     "message": _TEMPLATE,
     "names": _NAMES,
+    "once_taken": _plain(bool),
     "order": _TEXT,
     "otherwise": _NUMBER,
     "path": _TEXT,
@@ -225,5 +227,5 @@ def _codec(instruction: type[Any], member: str) -> _Codec:
     return _CODECS.get(member, _JSON)
 
 
-_OPTIONAL = {"all", "always", "calls", "each", "pivot", "undo", "predicate", "template", "field", "errors", "after", "names", "first", "until",
-             "concurrency"}  # fmt: skip
+_OPTIONAL = {"all", "always", "bound", "calls", "each", "pivot", "undo", "predicate", "template", "field", "errors", "after", "names", "first", "once_taken",
+             "until", "concurrency"}  # fmt: skip

@@ -19,6 +19,7 @@ from .events import Completed, Event, Failed, Resolved, Resumed
 from .execution import Execution
 from .fiber import ROOT, Fiber
 from .instructions import Invoke as InvokeInstruction
+from .timeouts import deadlines_of
 from .waits import Invoking, Paused, Sleeping
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def redrive(
     ended: dict[str, Fiber] = {}
     first = program.dialect.replayed(entries[0])
     frames = first.frames if isinstance(first, Started) else ()
+    frames = (*deadlines_of(entries[0]), *frames)
     begun = execution.begin(entries[0]["value"], entries[0]["at"], frames=frames)
     outcome = _proceed(execution, begun, entries[0]["at"], ended)
     generations = list(_generations(entries))

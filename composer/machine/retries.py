@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .stored import Document
 
 MAX_DELAY_MS = 366 * 24 * 3600 * 1000
+RETRYABLE, RETRY_AFTER = "retryable", "retry_after"  # members of an error object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class RetryPolicy:
             `max_delay_ms`.
         jitter: the share of a delay, 0 to 1, that chance takes off.
         errors: names of failures to retry (`Failure.named`); all when empty.
+        except_errors: names of failures never to retry, whatever `errors` says.
         until: a result for which this does not hold counts as a failed attempt.
         pause: when spent, wait for an operator instead of failing.
         stuck: the retry belongs to a saga, which is stuck while it waits.
@@ -39,9 +41,12 @@ class RetryPolicy:
     until: Predicate | None = None
     pause: bool = False
     stuck: bool = False
+    except_errors: tuple[str, ...] = ()
 
     def covers(self, failure: Failure) -> bool:
         """True if this failure is one to retry."""
+        if self.except_errors and any(failure.named(name) for name in self.except_errors):
+            return False
         return not self.errors or any(failure.named(name) for name in self.errors)
 
     def spent(self, attempt: int) -> bool:
@@ -57,6 +62,13 @@ class RetryPolicy:
         chance = crc32(f"{seed}#{attempt}".encode()) / 0xFFFF_FFFF
         return round(min(grown, self.max_delay_ms) * (1 - self.jitter * chance))
 
+    def delay_after(self, failure: Failure, attempt: int, seed: str) -> int:
+        """The delay after failed `attempt`, in ms: as the failure asks, or else as the policy says."""
+        asked = failure.error.get(RETRY_AFTER) if type(failure.error) is dict else None
+        if (type(asked) is int or type(asked) is float) and asked >= 0:
+            return round(min(asked * 1000, self.max_delay_ms))
+        return self.backoff_ms(attempt, seed)
+
     def to_json(self) -> dict[str, JSON]:
         return {
             "retries": self.retries,
@@ -68,6 +80,7 @@ class RetryPolicy:
             "until": self.until.to_json() if self.until is not None else None,
             "pause": self.pause,
             **({"stuck": True} if self.stuck else {}),
+            **({"except_errors": list(self.except_errors)} if self.except_errors else {}),
         }
 
     @classmethod
@@ -77,6 +90,12 @@ class RetryPolicy:
             **{
                 **doc,
                 "errors": tuple(doc["errors"]),
+                "except_errors": tuple(doc.get("except_errors", ())),
                 "until": parse_predicate(until) if until is not None else None,
             }
         )
+
+
+def final(failure: Failure) -> bool:
+    """True if the failure says that another attempt cannot help: its error has `"retryable": false`."""
+    return type(failure.error) is dict and failure.error.get(RETRYABLE) is False

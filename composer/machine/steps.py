@@ -13,6 +13,7 @@ from . import history, instructions
 from .commands import Invoke
 from .cursor import popped, step_detail
 from .frames import Saved
+from .timeouts import again
 from .transactions.operations import asks_for_whole, enlist, message_of
 
 if TYPE_CHECKING:
@@ -38,12 +39,16 @@ def note_again(cursor: Cursor, command: Invoke, events: Sequence[NarratedEvent])
 
 def _asked(cursor: Cursor, i: instructions.Invoke, turn: int) -> Invoke:
     activation, key = cursor.activation_of(turn), cursor.key_of(turn)
-    return Invoke(turn, activation, cursor.value, action=i.action, key=key)
+    told = again(cursor) if cursor.frames else None
+    return Invoke(turn, activation, cursor.value, action=i.action, key=key, again=told)
 
 
 def _called(cursor: Cursor, i: instructions.Call, turn: int) -> Invoke:
     activation, key, seen = cursor.activation_of(turn), cursor.key_of(turn), cursor.variables()
-    return Invoke(turn, activation, cursor.value, function=i.function, variables=seen, key=key)
+    told = again(cursor) if cursor.frames else None
+    return Invoke(
+        turn, activation, cursor.value, function=i.function, variables=seen, key=key, again=told
+    )
 
 
 def _consulted(cursor: Cursor, _: instructions.Consult, turn: int) -> Invoke:
@@ -71,7 +76,8 @@ def _named(cursor: Cursor, _: instructions.InvokeNamed, turn: int) -> Invoke | F
             EXPRESSION_ERROR,
             "dynamic: the value must be {'type': 'action', 'name': ..., 'params': {...}}",
         )
-    return Invoke(turn, activation, params, action=name, key=key)
+    told = again(cursor) if cursor.frames else None
+    return Invoke(turn, activation, params, action=name, key=key, again=told)
 
 
 COMMANDS: dict[type[Any], Callable[[Cursor, Any, int], Invoke | Failure]] = {

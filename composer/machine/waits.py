@@ -10,7 +10,7 @@ from .stored import Part
 from .unwind_reasons import Interruption, reason_from_json, reason_to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Self
 
     from .stored import Document
@@ -18,13 +18,31 @@ if TYPE_CHECKING:
 
 @frozen
 class Invoking(Part):
-    """Waits for an action. It has a `ticket` once the action is to answer later, or is `polled` for its answer."""
+    """Waits for an action. It has a `ticket` once the action is to answer later, or is `polled` for its answer.
+
+    `details` came with its last heartbeat.
+    """
 
     ticket: JSON = None
     polled: bool = False
+    details: JSON = None
 
-    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:  # noqa: ARG002
-        return {"ticket": self.ticket, **({"polled": True} if self.polled else {})}
+    def values(self) -> Iterable[JSON]:
+        return () if self.details is None else (self.details,)
+
+    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
+        doc: dict[str, JSON] = {"ticket": self.ticket}
+        if self.polled:
+            doc["polled"] = True
+        if self.details is not None:
+            doc["details"] = keep(self.details)
+        return doc
+
+    @classmethod
+    def from_json(cls, doc: Document, load: Callable[[JSON], JSON]) -> Self:
+        if "details" in doc:
+            return cls(**{**doc, "details": load(doc["details"])})
+        return cls(**doc)
 
 
 @frozen

@@ -165,7 +165,7 @@ _DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
     history.STEP_CANCELLED: lambda _, first: Description("bad", _step(first), "cancelled"),
     history.RETRY_SCHEDULED: lambda e, _: Description("wait", f"attempt {e['attempt']} in {e['delay_ms']} ms"),
     history.TIMER_FIRED: lambda _, first: Description("wait", _step(first) if first else "waited"),
-    history.TIMED_OUT: lambda e, _: Description("bad", f"timeout of {e['timeout_ms'] / 1000:g} s"),
+    history.TIMED_OUT: lambda e, _: Description("bad", f"{e.get('bound', 'timeout')} of {e['timeout_ms'] / 1000:g} s"),
     history.JOINED: lambda e, first: Description("bad" if "code" in e else "good", _step(first), _code(e)),
     history.BRANCH_FAILED: lambda e, _: Description("bad", "branch failed", _error(e)),
     history.SPAWNED: lambda e, _: Description("plain", f"started {e['activation']}", e["path"]),

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from ...actions import QUEUE, Completion, ConflictError, NotFoundError
 from ...composer import Heartbeat, Invoking, token_place
+from .heartbeats import Heartbeats
 from .targets import reopened
 from .tickets import read_ticket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ...actions import Opened
-    from ...composer import Outcome, Rebound
+    from ...composer import JSON, Outcome, Rebound
     from .completion_tokens import Tokens
     from .inbox.inbox import Inbox
-    from .live import ActiveInvocation, LiveExecution
+    from .live import LiveExecution
+    from .queues.queues import Queues
     from .recovery import Recovery
     from .shared import Parts
     from .tick import Tick
@@ -35,7 +35,7 @@ OVER = "This step has been answered, or is not waited for any more."
 class Answering:
     """Hands answers to the steps that wait for them; each is durable when its method returns.
 
-    `forget` is called with a task of a queue that is answered: it waits for its worker no longer.
+    Tasks of queues are known to `queues`, too.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  the parts that it needs
@@ -45,10 +45,15 @@ class Answering:
         inbox: Inbox,
         recovery: Recovery,
         tokens: Tokens,
-        forget: Callable[[ActiveInvocation], None],
+        queues: Queues,
     ) -> None:
         self._parts, self._tick, self._inbox = parts, tick, inbox
-        self._recovery, self._tokens, self._forget = recovery, tokens, forget
+        self._recovery, self._tokens, self._queues = recovery, tokens, queues
+        self._heartbeats = Heartbeats(parts, tick, inbox)
+
+    def stop(self) -> None:
+        """Writes no further heartbeat."""
+        self._heartbeats.stop()
 
     async def complete(self, token: str, outcome: Outcome) -> None:
         """Fires a completion trigger: see `Engine.complete`."""
@@ -119,6 +124,25 @@ class Answering:
         self._inbox.deliver(run, fiber, Heartbeat(turn))
         await taken
 
+    async def beat(self, token: str, details: JSON) -> bool:
+        """Notes that the step of a completion trigger is still at work, and how far it is.
+
+        Returns True if nobody waits for the step any more: it should stop.
+
+        Raises:
+            NotFoundError: when the token is not one of ours.
+        """
+        place = self._tokens.read(token)
+        run = await self._recovery.found(place.execution)
+        opened = self._waiting(run, place.fiber, place.turn)
+        activation, _, attempt = place.activation.partition(".")
+        if run is None or opened is None or opened.id != activation:
+            return True
+        if attempt and not self._queues.heard(activation, attempt):
+            return True
+        await self._heartbeats.beat(run, place.fiber, Heartbeat(place.turn, details))
+        return False
+
     async def rebound(self, execution: str, fiber: str, event: Rebound) -> None:
         """Gives the run of a distributed Map that a fiber waits for other bounds, if it still does."""
         run = await self._recovery.found(execution)
@@ -169,7 +193,7 @@ class Answering:
         taken = self._tick.durable()
         active = run.invocations.pop((fiber, turn), None)
         if active is not None and active.kind == QUEUE:
-            self._tick.gathering.effects.append(partial(self._forget, active))
+            self._tick.gathering.effects.append(partial(self._queues.cancel, opened.id))
         wait = run.execution.fibers[fiber].wait
         ticket = read_ticket(wait.ticket) if isinstance(wait, Invoking) else None
         started_ms = ticket.started_ms if ticket is not None else None

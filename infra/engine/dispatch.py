@@ -16,7 +16,7 @@ from ...actions import (
     Invocation,
     RemoteInvoker,
 )
-from ...composer import Failure, boxed, task_token
+from ...composer import Failure, boxed, task_token, told_again
 from .completion_tokens import Place
 from .outcomes import ACTIVITY
 from .targets import asked, given
@@ -123,6 +123,8 @@ class Dispatch:
             token = self._tokens.make(Place(run.id, fiber, command.turn, opened.id))
         inline = command.function is not None or origin.solo
         params: Any = command.params if inline else given(action, command.params)
+        if command.again is not None:
+            params = told_again(params, command.again)
         return Invocation(
             activation=opened.id,
             action=action,
@@ -136,6 +138,7 @@ class Dispatch:
             trace=origin.trace,
             owner="" if origin.solo else origin.owner,
             states=run.execution.program.dialect.integrates,
+            again=command.again,
         )
 
     def resume(

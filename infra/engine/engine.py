@@ -33,6 +33,7 @@ from .executions import Executions
 from .firing import Firing
 from .functions import Functions
 from .hooks import Attachment, NoHooks
+from .identities import Identities
 from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
 from .news import News
@@ -117,7 +118,7 @@ class Engine:
         self.entities = Mailboxes(self._parts, self._tick, invokers, self._found, self._tasks)
         self.heuristics = Heuristics(self.entities, self._tick)
         parts, tick, tokens = self._parts, self._tick, self._tokens
-        self.queues = queues = Queues(parts, tick, tokens, self._found)
+        self.queues = queues = Queues(parts, tick, tokens)
         self._dispatch = Dispatch(
             invokers, self.entities, tokens, clock, self._cancel_child, queues
         )
@@ -129,23 +130,21 @@ class Engine:
             alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
             letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=alarms.stuck,
         )  # fmt: skip
-        self._inbox = Inbox(core)
-        self._when = Due(clock, self._inbox, self._alarms)
-        restoring = Restoring(self._parts)
-        self.recovery = self._recovery = Recovery(
-            core, self._inbox, self._dispatch, self._when, restoring
-        )
-        forget = self._dispatch.cancel
-        self.answering = Answering(parts, tick, self._inbox, self._recovery, tokens, forget)
+        inbox = self._inbox = Inbox(core)
+        due, restoring = Due(clock, inbox, self._alarms), Restoring(parts)
+        self._when = due
+        self.recovery = self._recovery = Recovery(core, inbox, self._dispatch, due, restoring)
+        self.answering = Answering(parts, tick, inbox, self._recovery, tokens, queues)
         self.endings = Endings(core, self._inbox, self._recovery)
         self._redrives = Redrives(self._parts, self._tick, self._inbox, restoring)
         self.letters = DeadLetters(parts, tick, self._inbox, self._letters, self._redrives)
         self.records = Records(self._parts, restoring)
         self.watching = Watching(self._parts, self.records, self._news)
-        self.calls = Calls(core, self._inbox, self.records)
+        self.identities = Identities(core)
+        self.calls = Calls(self.identities, self._inbox, self.records, self.endings)
         self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))
         self.pauses = Pauses(core, self._inbox, self._recovery)
-        self.executions = Executions(core, self._inbox, self._recovery, self.answering)
+        self.executions = Executions(self.identities, inbox, self._recovery, self.answering)
         self.firing = Firing(self._parts, self._tick, self._inbox, self._letters)
 
     # --- its life ----------------------------------------------------------------------------
@@ -176,6 +175,7 @@ class Engine:
         self._recovery.stop()
         self.endings.stop()
         self._inbox.stretching.stop()
+        self.answering.stop()
         self.entities.stop()
         self._inbox.close()
         await self._tick.end()
@@ -297,6 +297,7 @@ class Engine:
 
         Raises:
             RefusedError: when there is no such action, or it may not run now.
+            TakenIdError: when an execution has its id already, and it does not say what to do then.
             ReusedKeyError: when its idempotency key was used for another call.
             InDoubtError: when it may run, though the store did not say so in time.
         """
@@ -379,7 +380,8 @@ class Engine:
             ConflictError: when it cannot be taken up; the text says why.
         """
         self._tick.ensure()
-        await self._redrives.redrive(namespace, id, composition)
+        async with self.identities.redriving(namespace, id):
+            await self._redrives.redrive(namespace, id, composition)
         await self._tick.committed()
 
     # --- inside ------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from ...actions import (
 from ...composer import (
     APPLICATION_ERROR,
     EXECUTION_FAILED,
+    RUN_TIMED_OUT,
     Accepted,
     Changes,
     Completed,
@@ -84,13 +85,6 @@ def ticket_for(run: LiveExecution, active: ActiveInvocation, completion: Complet
     )
 
 
-def only_told(before: Ticket, after: Ticket) -> bool:
-    """True if the same worker has the task of a queue, and has only told of its work."""
-    taken = before.poll.get("taken_ms")
-    attempts = before.poll.get("attempt"), after.poll.get("attempt")
-    return taken is not None and taken == after.poll.get("taken_ms") and attempts[0] == attempts[1]
-
-
 def event_of(turn: int, completion: Completion) -> Completed | Failed:
     """The event that it is to the fiber that waits for it."""
     outcome, variables, remote = completion.outcome, completion.variables, completion.elsewhere
@@ -151,7 +145,7 @@ def status_in_words(outcome: Outcome, hooks: Hooks) -> str:
     """The status of an execution with this outcome."""
     if isinstance(outcome, Success):
         return SUCCEEDED
-    if hooks.timed_out(outcome):
+    if outcome.code == RUN_TIMED_OUT or hooks.timed_out(outcome):
         return TIMED_OUT
     return CANCELLED if outcome.code == CANCELLED_CODE else FAILED
 

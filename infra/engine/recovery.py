@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import heapq
 import logging
 from collections import deque
 from contextlib import suppress
@@ -177,14 +178,15 @@ class Recovery:
             await asyncio.sleep(0)  # noqa: TID251  it has taken some time
 
     async def _sort_timers(self) -> None:
-        """Arms the timers of before the start. Those that were due are late."""
+        """Arms the timers of before the start. Those that were due are late, and fire in order of their instants."""
         now_ms, timers = self._parts.clock.now_ms(), self._survivors.timers
+        due: list[tuple[int, str, str]] = []
         ahead_ms = now_ms - Elapsed(self._parts.clock).now_ms()
         while timers and not self._stopping.is_set():
             some, timers[-TIMERS:] = timers[-TIMERS:], []
-            for due_ms, execution, fiber in some:
-                if due_ms <= now_ms:
-                    self._overdue.add(self._home(execution), (execution, (fiber, due_ms, ahead_ms)))
+            for timer in some:
+                if timer[0] <= now_ms:
+                    heapq.heappush(due, timer)
             self._timers.arm_all(
                 [
                     (due_ms - ahead_ms, execution, (fiber, due_ms, ahead_ms))
@@ -192,6 +194,11 @@ class Recovery:
                     if due_ms > now_ms
                 ]
             )
+            await asyncio.sleep(0)  # noqa: TID251  it has taken some time
+        while due and not self._stopping.is_set():
+            for _ in range(min(TIMERS, len(due))):
+                due_ms, execution, fiber = heapq.heappop(due)
+                self._overdue.add(self._home(execution), (execution, (fiber, due_ms, ahead_ms)))
             await asyncio.sleep(0)  # noqa: TID251  it has taken some time
 
     async def _stops_within(self, seconds: float) -> bool:
@@ -316,6 +323,12 @@ class Recovery:
             self._inbox.answered(run, fiber, command.turn, step, lost)
         else:
             self._inbox.resend(run, fiber, command)
+
+    def again(self, execution: str) -> None:
+        """Brings an execution back whose end was not stored, and sends its steps again."""
+        self._parts.ended.discard(execution)
+        self._left.add(execution)
+        self.visit(execution, lambda _: None)
 
     # --- one at a time -----------------------------------------------------------------------
 

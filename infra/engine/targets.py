@@ -175,7 +175,9 @@ def asked(run: LiveExecution, fiber: str, now_ms: int) -> Invoke:
     """The invocation that a fiber waits for, also if it was accepted."""
     execution = run.execution
     context = Context(run.id, now_ms, execution.limits, execution.generation, execution.events)
-    sent = changed(execution.fibers[fiber], wait=Invoking())
+    stands = execution.fibers[fiber]
+    details = stands.wait.details if isinstance(stands.wait, Invoking) else None
+    sent = changed(stands, wait=Invoking(details=details))
     command = reissue(execution.program, sent, context)
     assert command is not None  # noqa: S101  it was asked for once
     return command

@@ -1,4 +1,4 @@
-"""Completion triggers over HTTP: the holder of a step's token completes the step, or tells that it is at work."""
+"""Completion triggers over HTTP: the holder of a step's token completes the step, or says that it is at work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,17 @@ if TYPE_CHECKING:
 
     from .api import Api
 
-MAX_DETAILS_BYTES = 64 << 10
+DETAILS_BYTES = 64 << 10
+
+
+async def heartbeat(request: Request, api: Api) -> Json:
+    """Notes that a step is at work; the body is its progress. `{"cancel": true}` tells the step to stop.
+
+    The token authenticates.
+    """
+    details = await requests.body(request, DETAILS_BYTES)
+    cancel = await api.engine.answering.beat(request.path_params["token"], details)
+    return Json({"cancel": cancel})
 
 
 async def complete(request: Request, api: Api) -> Json:
@@ -21,13 +31,3 @@ async def complete(request: Request, api: Api) -> Json:
     result = await requests.parameters(request, api.payload_bytes)
     await api.engine.complete(request.path_params["token"], outcome_of(result))
     return Json({"accepted": True}, 202)
-
-
-async def heartbeat(request: Request, api: Api) -> Json:
-    """Notes that a worker is at work on a task; `details` are kept for the next worker. The token authenticates.
-
-    `cancel` in the response is true if the task is not waited for any more: the worker should stop.
-    """
-    doc = await requests.parameters(request, MAX_DETAILS_BYTES)
-    waited_for = await api.engine.queues.beat(request.path_params["token"], doc.get("details"))
-    return Json({"cancel": not waited_for})

@@ -1,4 +1,7 @@
-"""Errors in OpenWhisk's form: `{"error": text, "code": transaction id}`."""
+"""Errors in OpenWhisk's form: `{"error": text, "code": transaction id}`.
+
+An error with a name for programs has that as its `code`; the transaction id is in the header `x-request-id`, too.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ from ...actions import (
     InvalidError,
     NotAcceptableError,
     NotFoundError,
+    RefusedError,
     ReusedKeyError,
+    TakenIdError,
     ThrottledError,
     TooLargeError,
     UnauthorizedError,
@@ -72,7 +77,17 @@ def refused(request: Request, error: Exception) -> Json:
         return failed(request, status, str(error), headers, about)
     if isinstance(error, UnavailableError | BusyError):
         return failed(request, status, str(error), RETRY_AFTER)
-    return failed(request, status, str(error))
+    return failed(request, status, str(error), about=_named(error))
+
+
+def _named(error: Exception) -> dict[str, JSON]:
+    """The name of an error for programs, if it has one, and the run that is in the way."""
+    about: dict[str, JSON] = {}
+    if isinstance(error, RefusedError) and error.code:
+        about["code"] = error.code
+    if isinstance(error, TakenIdError):
+        about["executionId"] = error.run
+    return about
 
 
 def not_served(request: Request, error: Exception) -> Json:

@@ -89,8 +89,7 @@ class Server:
         Raises:
             ServerError: the server refuses, or cannot be reached.
         """
-        doc: JSON = {} if details is None else {"details": details}
-        answer = await self._ask("POST", f"{COMPLETIONS}{token}/heartbeat", doc)
+        answer = await self._ask("POST", f"{COMPLETIONS}{token}/heartbeat", details)
         return not answer["cancel"]
 
     async def answer(self, token: str, result: dict[str, JSON]) -> None:

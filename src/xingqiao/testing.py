@@ -1,6 +1,7 @@
 """Compositions in your tests: run with faked actions, in virtual time, with crashes where you want them."""
 
 from .composer.testing import (
+    Beats,
     Fail,
     Invocation,
     Never,
@@ -8,10 +9,12 @@ from .composer.testing import (
     Simulation,
     SimulationError,
     Slow,
+    Waits,
     simulate,
 )
 
 __all__ = [
+    "Beats",
     "Fail",
     "Invocation",
     "Never",
@@ -19,5 +22,6 @@ __all__ = [
     "Simulation",
     "SimulationError",
     "Slow",
+    "Waits",
     "simulate",
 ]

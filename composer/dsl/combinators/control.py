@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...errors import CompositionError
 from ...expressions import Selector, Template, path
 from ...machine import instructions as i
+from ...machine.operations import MAX_SLEEP_MS, YEARS
 from ...values import NO_CHOICE, equal
 from ..arguments import INSTANT, JSON_VALUE, TEMPLATE, Argument, Kind, items_of, optional
 from ..composition import Effect, InComposer, Row, as_part, build, define
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from ..canvas import Canvas, Ends
     from ..composition import Composition, Part
 
-YEAR_S = 366 * 24 * 3600
 _FIELD = path("$.value")
 _NOTHING = Template.of({})
 _NO_CASE = Template.of("switch: no case fits, and there is no default")
@@ -82,8 +82,9 @@ def wait(
     until: str | float | datetime | Selector | None = None,
 ) -> Composition:
     """Waits for seconds, or until an instant (ISO 8601, or epoch seconds); no process runs meanwhile."""
-    if type(seconds) in (int, float) and not 0 <= seconds <= YEAR_S:  # type: ignore[operator]
-        raise CompositionError(f"wait: 'seconds' must be from 0 to a year, not {seconds!r}")
+    if type(seconds) in (int, float) and not 0 <= seconds * 1000 <= MAX_SLEEP_MS:  # type: ignore[operator]
+        text = f"wait: 'seconds' must be from 0 to {YEARS} years, not {seconds!r}"
+        raise CompositionError(text)
     return build(WAIT, seconds=seconds, until=until)
 
 

@@ -76,6 +76,7 @@ def retry(  # noqa: PLR0913  a policy has as many sides
     max_delay: float | None = None,
     jitter: float = 0,
     errors: Errors = (),
+    except_errors: Errors = (),
     until: Predicate | None = None,
     on_exhausted: str = "raise",
 ) -> Composition:
@@ -90,8 +91,12 @@ def retry(  # noqa: PLR0913  a policy has as many sides
         jitter: the share of each delay, 0 to 1, that is random.
         errors: failures to retry, by name (`Timeout`, an error's code) or by the class of an exception
             (`ConnectionError` or "ConnectionError", which also means its subclasses); empty for all.
+        except_errors: failures that are never retried, named in the same way; looked at before `errors`.
         until: a predicate on the result; a result that does not fulfil it counts as a failure.
         on_exhausted: `raise` the last failure, or `pause` until an operator resumes the execution.
+
+    A failure whose error is an object has a say, too: `"retryable": false` ends the retry as if it were
+    exhausted, and `"retry_after": seconds` replaces the next delay, up to `max_delay`.
     """
     return build(
         RETRY,
@@ -102,6 +107,7 @@ def retry(  # noqa: PLR0913  a policy has as many sides
         max_delay=max_delay,
         jitter=jitter,
         errors=errors,
+        except_errors=except_errors,
         until=until,
         on_exhausted=on_exhausted,
     )
@@ -115,19 +121,24 @@ def _check_retry(arguments: Mapping[str, Any]) -> Iterable[str]:
         yield "'backoff', 'max_delay' and 'jitter' need a 'delay'"
 
 
-def _lower_retry(a: Assembler, node: Composition) -> None:
+def policy_of(node: Composition) -> RetryPolicy:
+    """The policy of a retry."""
     args = node.arguments
-    policy = RetryPolicy(
+    return RetryPolicy(
         retries=args["count"],
         delay_ms=round(args["delay"] * 1000),
         backoff=args["backoff"],
         max_delay_ms=MAX_DELAY_MS if args["max_delay"] is None else round(args["max_delay"] * 1000),
         jitter=args["jitter"],
         errors=args["errors"],
+        except_errors=args["except_errors"],
         until=args["until"],
         pause=args["on_exhausted"] == "pause",
     )
-    a.emit(i.Attempt, policy=policy)
+
+
+def _lower_retry(a: Assembler, node: Composition) -> None:
+    a.emit(i.Attempt, policy=policy_of(node))
     lower_components(a, node)
     a.emit(i.Settle)
 
@@ -157,6 +168,7 @@ RETRY: Final = define(
             "max_delay": Argument(optional(DELAY), None),
             "jitter": Argument(SHARE, 0.0),
             "errors": Argument(ERRORS, ()),
+            "except_errors": Argument(ERRORS, ()),
             "until": Argument(optional(CONDITION), None),
             "on_exhausted": Argument(choice("raise", "pause"), "raise"),
         },

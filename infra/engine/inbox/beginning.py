@@ -11,6 +11,7 @@ from ..origins import Account, Origin
 from ..outcomes import broken
 from ..programs import definition_document, program_document
 from ..targets import given, program_of
+from ..time_limits import deadlines_of
 
 if TYPE_CHECKING:
     from ....actions import Action
@@ -118,11 +119,11 @@ class Starts:
 
     def _begun(self, run: LiveExecution, value: JSON) -> Changes:
         now_ms = run.origin.started_ms
-        dialect = run.execution.program.dialect
+        dialect, limits = run.execution.program.dialect, deadlines_of(run.origin)
         if not dialect.introduces:
-            return run.execution.begin(value, now_ms)
+            return run.execution.begin(value, now_ms, frames=limits)
         context = self._hooks.context(run.id, run.origin, value)
-        return run.execution.begin(value, now_ms, frames=dialect.begun(context))
+        return run.execution.begin(value, now_ms, frames=(*limits, *dialect.begun(context)))
 
     def _define(self, program: Program, origin: Origin) -> None:
         """Stores the program and the definition that an execution is pinned to; its action may change."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ....actions import Completion, Conducted, Opened
-from ....composer import CANCELLED, Completed, Failed, Failure
+from ....composer import CANCELLED, RUN_TIMED_OUT, Completed, Failed, Failure, as_step
 from ..outcomes import (
     event_of,
     in_doubt,
@@ -135,6 +135,8 @@ class Completing:
         completion = Completion(outcome, origin.started_ms, now_ms)
         if origin.solo:
             self._tick.gathering.write.forgotten.append(run.id)
+            if isinstance(outcome, Failure) and outcome.code == RUN_TIMED_OUT:
+                self._close_late(run, completion)
         else:
             if self._tick.gathering.begun[:1] == [run]:
                 self._tick.gathering.begun_and_ended(run.id)
@@ -165,6 +167,13 @@ class Completing:
         )
         run.activation(opened, completion, self._tick.gathering.write, conducted)
 
+    def _close_late(self, run: LiveExecution, completion: Completion) -> None:
+        """Writes the activation of a single action whose run has timed out: it was closed as cancelled."""
+        origin, write = run.origin, self._tick.gathering.write
+        write.activations = [row for row in write.activations if row.id != run.id]
+        opened = Opened(run.id, origin.action, origin.namespace, origin.started_ms, None)
+        run.activation(opened, completion, write)
+
     def _gone(self, id: str, ended: Ended) -> None:
         """The end of an execution is durable."""
         self._parts.ended.discard(id)
@@ -183,5 +192,7 @@ class Completing:
         if child.doubtful and isinstance(completion.outcome, Failure):
             completion = replace(completion, may_have_run="unknown")
             run.doubt(self._tick.gathering.write)
+        if isinstance(completion.outcome, Failure):
+            completion = replace(completion, outcome=as_step(completion.outcome))
         event = taken_or_done(parent.turn, run, active, completion)
         return [(run, run.execution.deliver(parent.fiber, event, run.now_ms(self._clock)))]

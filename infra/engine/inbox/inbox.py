@@ -11,9 +11,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ....composer import Accepted, Changes, Invoking, Success
+from ....actions import QUEUE
+from ....composer import Accepted, Changes, Queued, Success, Taken, awaits_worker
 from ..live import RUNNING, ActiveInvocation
-from ..outcomes import only_told, ticket_for
+from ..outcomes import ticket_for
 from ..targets import reopened
 from ..tickets import read_ticket
 from .beginning import Starts
@@ -146,10 +147,10 @@ class Inbox:
     ) -> None:
         """An action elsewhere was accepted: its invoker polls for it once its ticket is durable."""
         ticket = ticket_for(run, active, completion)
-        waits = run.execution.fibers[fiber].wait
-        before = read_ticket(waits.ticket) if isinstance(waits, Invoking) else None
-        noted = before is None or not only_told(before, ticket)
-        self.deliver(run, fiber, Accepted(turn, ticket.to_json(), polled=True, noted=noted))
+        self.deliver(run, fiber, Accepted(turn, ticket.to_json(), polled=True))
+        stands = run.execution.fibers.get(fiber)
+        if active.kind == QUEUE and stands is not None and awaits_worker(stands.frames):
+            self.deliver(run, fiber, Taken(turn) if "taken_ms" in ticket.poll else Queued(turn))
         poll = partial(self._starter.resume, run, (fiber, turn), active, ticket, self.completed)
         self._tick.gathering.effects.append(poll)
 
@@ -171,3 +172,8 @@ class Inbox:
         elif run.execution.program.spans:
             run.resent |= {(fiber, command.turn)}
         self._following.follow((run, Changes(commands=[(fiber, command)])))
+        stands, active = run.execution.fibers.get(fiber), run.invocations.get((fiber, command.turn))
+        if stands is None or active is None or active.opened.action.is_unregistered:
+            return
+        if awaits_worker(stands.frames):
+            self.deliver(run, fiber, Taken(command.turn))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ....composer import Completed, Failed, Failure
+from ....composer import Completed, Failed, Failure, Queued, awaits_worker
 from ....transactions import APART, MALFORMED, MessageError, refusal
 from ..live import ActiveInvocation
 from ..origins import Parent
@@ -54,7 +54,7 @@ class Steps:
         )
         if action.is_unregistered and command.function is None:
             self._functions.park(run, fiber, active, command)
-            return []
+            return self._queued(run, fiber, command.turn)
         start = partial(self._starter.start, run, fiber, active, command, self._completed)
         if action.entity is not None and command.function is None:
             self._calls.add(start)
@@ -97,6 +97,13 @@ class Steps:
         )
         parent = Parent(run.id, fiber, command.turn)
         return [self._starts.nested(run, parent, checked, command)]
+
+    def _queued(self, run: LiveExecution, fiber: str, turn: int) -> list[Work]:
+        """Tells a fiber that its step waits for a worker, if one of its timeouts depends on that."""
+        stands = run.execution.fibers.get(fiber)
+        if stands is None or not awaits_worker(stands.frames):
+            return []
+        return [(run, run.execution.deliver(fiber, Queued(turn), run.now_ms(self._clock)))]
 
     def _failed(self, run: LiveExecution, fiber: str, command: Invoke, failure: Failure) -> Work:
         event = Failed(command.turn, in_doubt(run, fiber, command.turn, failure))

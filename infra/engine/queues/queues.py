@@ -12,7 +12,7 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from ....actions import (
     LOST,
@@ -24,7 +24,7 @@ from ....actions import (
     UnavailableError,
     check_queue,
 )
-from ....composer import CANCELLED, Failure, Success, changed
+from ....composer import CANCELLED, Failure, Success
 from ..timers import Elapsed, Timers
 from .lines import Line, Poll
 from .settings import Settings, shown_rules
@@ -41,15 +41,11 @@ if TYPE_CHECKING:
     from ..tick import Tick
     from .tasks import Late
 
-    Found: TypeAlias = Callable[[str], Awaitable[object]]
-
 log = logging.getLogger(__name__)
 
 MANY = 1_000  # queues, before those that nobody uses are looked for
 OPEN_S = 60.0  # after which tasks are handed out although not all executions have been recovered
 LOOK_MS = 600_000  # between looks at a task: a timer of one that has ended stays for no longer
-PERSISTED = 5  # details are written down once in a fifth of the heartbeat's time
-TOLD_MS = 50_000  # in place of that time, for tasks without heartbeats
 NOT_STORED = "The server cannot store anything at the moment: try again later."
 
 
@@ -75,14 +71,12 @@ class Queues:
         parts: of the engine.
         tick: tells if the store commits.
         tokens: by which workers answer.
-        found: brings an execution into memory, which a task may belong to.
     """
 
     kinds = frozenset({QUEUE})
 
-    def __init__(self, parts: Parts, tick: Tick, tokens: Tokens, found: Found) -> None:
+    def __init__(self, parts: Parts, tick: Tick, tokens: Tokens) -> None:
         self._tick, self._tokens, self._catalog = tick, tokens, parts.catalog
-        self._found = found
         self._time = _Steady(parts.clock)
         self._timers: Timers[int] = Timers(self._time, self._due, parts.settings.pacing.look_s)
         self.settings = Settings(parts.store, tick)
@@ -151,7 +145,7 @@ class Queues:
             if state.taken_ms is not None:  # before a crash: its worker has its whole time again
                 task.beat_ms = self._time.now_ms()
                 self._line(task.place).backlog.resumed(task.waiting, task.beat_ms)
-        task.state, task.done = state, done
+        task.invocation, task.state, task.done = invocation, state, done
         if state.taken_ms is None:
             line = self._line(task.place)
             line.backlog.add(task.waiting)
@@ -254,33 +248,13 @@ class Queues:
         if line is not None:
             line.forget(worker)
 
-    async def beat(self, token: str, details: JSON = None) -> bool:
-        """Notes that a worker is at work. Returns False if nobody waits for its task any more.
-
-        Args:
-            token: of the task.
-            details: what the worker wants to tell of its work, also to the next worker; None leaves it as it was.
-
-        Raises:
-            NotFoundError: the token is not one of a task.
-        """
-        place = self._tokens.read(token)
-        activation, _, attempt = place.activation.partition(".")
-        if not attempt:
-            raise NotFoundError
-        await self._found(place.execution)
+    def heard(self, activation: str, attempt: str) -> bool:
+        """Notes that the worker of an attempt is at work. Returns False if the attempt is over."""
         task = self._tasks.get(activation)
         if task is None or task.state.taken_ms is None or str(task.state.attempt) != attempt:
             return False
-        now_ms, every_ms = self._time.now_ms(), task.queued.heartbeat_ms or TOLD_MS
-        self._line(task.place).heard(task.state.worker, now_ms)
-        task.beat_ms = now_ms
-        if details is not None and details != task.details:
-            task.details = details
-        late = PERSISTED * (now_ms - task.told_ms) >= every_ms
-        if late and task.done is not None and task.details != task.state.details:
-            task.told_ms = now_ms
-            self._become(task, changed(task.state, details=task.details))
+        task.beat_ms = self._time.now_ms()
+        self._line(task.place).heard(task.state.worker, task.beat_ms)
         return True
 
     # --- the operator ------------------------------------------------------------------------
@@ -438,7 +412,7 @@ class Queues:
                 "a task of the queue '%s' is handed out again: %s", task.place[1], late.which
             )
             self._line(task.place).backlog.ended(id)
-            self._become(task, task.state.again(now_ms, task.details))
+            self._become(task, task.state.again(now_ms))
             self._look(task.place)
         else:
             self._fail(task, late, now_ms)

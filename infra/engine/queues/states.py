@@ -29,7 +29,6 @@ class State:
         attempt: how many workers have got it.
         taken_ms: when the worker got it; None while it waits.
         worker: the name of that worker.
-        details: what the worker has told of its work, also to the next one.
     """
 
     queue: str
@@ -41,15 +40,14 @@ class State:
     attempt: int = 0
     taken_ms: int | None = None
     worker: str = ""
-    details: JSON = None
 
     def taken(self, worker: str, now_ms: int) -> State:
         """The state when a worker gets it."""
         return changed(self, attempt=self.attempt + 1, taken_ms=now_ms, worker=worker)
 
-    def again(self, now_ms: int, details: JSON) -> State:
+    def again(self, now_ms: int) -> State:
         """The state when it waits for another worker: its place in the queue is the old one."""
-        return changed(self, taken_ms=None, worker="", since_ms=now_ms, details=details)
+        return changed(self, taken_ms=None, worker="", since_ms=now_ms)
 
     def kept(self) -> State:
         """The state when its worker went before it got the task: nobody has had it."""
@@ -83,6 +81,4 @@ class State:
             doc["attempt"] = self.attempt
         if self.taken_ms is not None:
             doc |= {"taken_ms": self.taken_ms, "worker": self.worker}
-        if self.details is not None:
-            doc["details"] = self.details
         return doc

@@ -39,15 +39,13 @@ class Task:
         state: its state. `done` reports another one, and is None while that is being committed.
     """
 
-    __slots__ = ("beat_ms", "details", "done", "invocation", "poll", "queued", "state", "told_ms")
+    __slots__ = ("beat_ms", "done", "invocation", "poll", "queued", "state")
 
     def __init__(self, invocation: Invocation, queued: Queued, state: State) -> None:
         self.invocation, self.queued, self.state = invocation, queued, state
         self.done: Callable[[Completion], None] | None = None
         self.poll: Poll | None = None  # of the worker that it is being committed for
         self.beat_ms = 0  # when its worker was last heard of
-        self.details = state.details  # what a worker has told of its work
-        self.told_ms = 0  # when that was written down
 
     @property
     def id(self) -> str:
@@ -99,6 +97,7 @@ class Task:
     def shown(self, token: str) -> dict[str, JSON]:
         """The task as its worker gets it."""
         invocation, heartbeat_ms = self.invocation, self.queued.heartbeat_ms
+        again = invocation.again
         return {
             "token": token,
             "action": str(invocation.action.name),
@@ -108,7 +107,7 @@ class Task:
             "activation": invocation.activation,
             "key": invocation.idempotency_key,
             "heartbeat": None if heartbeat_ms is None else heartbeat_ms / 1000,
-            "details": self.state.details,
+            "details": None if again is None else again.details,
             "deadline": self.ends_ms,
             "traceparent": invocation.traceparent,
         }

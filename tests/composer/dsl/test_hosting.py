@@ -17,6 +17,7 @@ REASONS = {
     "async": NO_KEY,
     "wait": NO_TIMER,
     "timeout": NO_TIMER,
+    "within": NO_TIMER,
     "saga": NO_STORE,
     "step": NO_STORE,
     "transaction": NO_STORE,

@@ -43,9 +43,7 @@ async def test_a_worker_takes_a_task_and_answers_it_by_its_token(made):
         {"n": 1}, "/guest/work", 1, 30.0,
     )  # fmt: skip
     async with made.caller() as worker:  # the token is enough
-        beat = await worker.post(
-            f"{COMPLETIONS}/{task['token']}/heartbeat", json={"details": {"at": 5}}
-        )
+        beat = await worker.post(f"{COMPLETIONS}/{task['token']}/heartbeat", json={"at": 5})
         assert beat.json() == {"cancel": False}
         done = await worker.post(f"{COMPLETIONS}/{task['token']}", json={"ok": 1})
         assert done.status_code == 202

@@ -66,7 +66,7 @@ async def test_a_heartbeat_says_whether_the_task_is_waited_for(cancel):
         assert await server.beat("token", {"at": 5}) is not cancel
         await server.beat("token", None)
 
-    assert [body for _, _, body, _ in asked] == ['{"details": {"at": 5}}', "{}"]
+    assert [body for _, _, body, _ in asked] == ['{"at": 5}', ""]
     assert "Authorization" not in asked[0][3]  # the token is enough
 
 

@@ -212,18 +212,18 @@ class Evaluation(Thread):
     # --- when things go wrong
 
     def _retry(
-        self, value, count, components, delay, backoff, max_delay, jitter, errors, until,
-        on_exhausted,
+        self, value, count, components, delay, backoff, max_delay, jitter, errors, except_errors, until,
+        on_exhausted, limits=(),
     ):  # fmt: skip
         attempt = 0
         while True:
             attempt += 1
             try:
-                result = yield from self.sequence(components, value)
+                result = yield from self.limited(limits, components, value)
                 if until is not None and not self.holds(until, result):
                     raise own("ConditionNotMet", "retry: the result does not fulfil 'until'")
             except Raised as failed:
-                if not failed.named(errors):
+                if not failed.named(errors) or (except_errors and failed.named(except_errors)):
                     raise
                 if count is not None and attempt > count:
                     if on_exhausted == "raise":
@@ -265,15 +265,42 @@ class Evaluation(Thread):
         return value
 
     def _timeout(self, value, seconds, components):
+        late = own("Timeout", f"not done within {seconds:g} seconds")
+        return (yield from self.limited([(seconds, late)], components, value))
+
+    def _within(self, value, components, to_start, to_end, in_all, heartbeat):
+        outer = [(in_all, "all attempts together have not ended within", "in_all")]
+        inner = [
+            (to_end, "the attempt has not ended within", "to_end"),
+            (heartbeat, "no heartbeat within", "heartbeat"),
+        ]
+        outer, inner = (
+            [
+                (seconds, own("Timeout", f"{text} {seconds:g} seconds", timeout=bound))
+                for seconds, text, bound in bounds
+                if seconds is not None
+            ]
+            for bounds in (outer, inner)
+        )
+        if len(components) == 1 and components[0].type == "retry":
+            return (yield from self.limited(outer, components, value, inner))
+        return (yield from self.limited([*outer, *inner], components, value))
+
+    def limited(self, limits, components, value, inner=None):
+        if not limits:
+            if inner is None:
+                return (yield from self.sequence(components, value))
+            return (yield from self._retry(value, **components[0].arguments, limits=inner))
+        seconds, late = limits[0]
         span = Span(self.world.now + round(seconds * 1000))
         self.guards.append(span)
         self.world.at(span.ends, self.expire)
         try:
-            return (yield from self.sequence(components, value))
+            return (yield from self.limited(limits[1:], components, value, inner))
         except Stopped as stopped:
             if stopped.span is not span:
                 raise
-            raise own("Timeout", f"not done within {seconds:g} seconds") from None
+            raise late from None
         finally:
             self.guards.remove(span)
 

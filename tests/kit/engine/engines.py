@@ -191,6 +191,7 @@ class World:
         self.engine.recovery.stop()
         self.engine.endings.stop()
         self.engine._inbox.stretching.stop()
+        self.engine.answering.stop()
         self.engine.entities.stop()
         self.engine._waiters.close()
         await self.engine._closing.aclose()

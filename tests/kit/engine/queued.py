@@ -31,3 +31,8 @@ async def taken(made, worker="one", **asked):
 async def answer(made, task, result):
     """Answers a task as its worker does."""
     await made.engine.complete(task["token"], outcome_of(result))
+
+
+async def beat(made, task, details=None):
+    """Sends a heartbeat. True if the task is still waited for."""
+    return not await made.engine.answering.beat(task["token"], details)

@@ -106,6 +106,8 @@ def eca(w: Writer, node: Composition) -> None:
 def retry(w: Writer, node: Composition) -> None:
     if node.arguments["on_exhausted"] == "pause":
         w.flaw(node, "no state waits for an operator: leave out on_exhausted='pause'")
+    if node.arguments["except_errors"]:
+        w.flaw(node, "it cannot leave failures out: leave out 'except_errors', and name 'errors'")
     errors, retrier = _known(w, node), _retrier(node.arguments)
     outside = {name for scope in visible(w.sheet.scopes) for name in scope}
     if retrier is not None and outside.isdisjoint(assigned(node)):

@@ -65,7 +65,7 @@ WRONG = [
     (lambda: composer.sequence(7), "sequence: 'components' must be a composition, the name of an"),
     (lambda: composer.task(7), "task: a part must be a composition"),
     (composer.wait, "wait: give either 'seconds' or 'until'"),
-    (lambda: composer.wait(-1), "wait: 'seconds' must be from 0 to a year, not -1"),
+    (lambda: composer.wait(-1), "wait: 'seconds' must be from 0 to 10 years, not -1"),
     (lambda: composer.wait(1, until="2026-11-21"), "wait: give either 'seconds' or 'until'"),
     (lambda: composer.switch("a", 7), "switch: 'cases' must be a dict, or pairs"),
     (lambda: composer.switch("a", [(1, "b"), (1.0, "c")]), "has 1.0 twice: the second can never be"),

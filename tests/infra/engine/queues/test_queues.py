@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.engine.engines import GUEST, DyingStore, begun
 from tests.kit.engine.engines import world as opened
-from tests.kit.engine.queued import QUEUE, answer, queued, take, taken
+from tests.kit.engine.queued import QUEUE, answer, beat, queued, take, taken
 from tests.kit.engine.restarts import restarted
 from xingqiao import composer
 from xingqiao.actions import ConflictError, InvalidError, NotFoundError, UnavailableError
@@ -178,17 +178,12 @@ async def test_the_worker_of_a_cancelled_task_hears_so_by_its_heartbeat(made):
     await made.put(main=composer.action("work"))
     id = await made.start("main")
     task = await taken(made)
-    assert await made.engine.queues.beat(task["token"])
+    assert await beat(made, task)
 
     await made.engine.cancel(GUEST, id)
-    assert not await made.engine.queues.beat(task["token"])
+    assert not await beat(made, task)
     with pytest.raises(ConflictError):
         await answer(made, task, {})
-
-
-async def test_a_token_of_another_kind_has_no_heartbeat(made):
-    with pytest.raises(NotFoundError):
-        await made.engine.queues.beat("nonsense")
 
 
 # --- times -------------------------------------------------------------------------------------
@@ -229,7 +224,7 @@ async def test_a_silent_worker_loses_its_task_to_nobody_by_default(made):
     assert error["timeout"] == "to_end"
     assert error["message"] == "The worker 'one' did not answer within 5 s (attempt 1 of 1)."
     assert await take(made) == []
-    assert not await made.engine.queues.beat(task["token"])
+    assert not await beat(made, task)
 
 
 async def test_a_silent_worker_loses_its_task_to_another_if_there_are_attempts(made):
@@ -237,7 +232,7 @@ async def test_a_silent_worker_loses_its_task_to_another_if_there_are_attempts(m
     id = await made.start("work")
     first = await taken(made, "first")
     await passed(made, 3)
-    assert await made.engine.queues.beat(first["token"], {"at": 40})
+    assert await beat(made, first, {"at": 40})
     await passed(made, 3)
     assert await take(made) == []
     await passed(made, 3)
@@ -245,7 +240,8 @@ async def test_a_silent_worker_loses_its_task_to_another_if_there_are_attempts(m
     second = await taken(made, "second")
     assert (second["attempt"], second["key"]) == (2, first["key"])
     assert second["details"] == {"at": 40}
-    assert not await made.engine.queues.beat(first["token"])
+    assert second["params"] == {"__ow_heartbeat": {"at": 40}}
+    assert not await beat(made, first)
     with pytest.raises(ConflictError):
         await answer(made, first, {"by": "first"})
     await answer(made, second, {"by": "second"})
@@ -280,6 +276,32 @@ async def test_a_task_whose_attempts_are_spent_fails_in_doubt_and_leaves_a_dead_
     task = await taken(made)
     assert task["activation"] == again
     await answer(made, task, {})
+
+
+async def test_the_timeouts_of_a_composition_know_when_a_worker_has_the_task(made):
+    part = composer.within(composer.action("work"), to_start=10, to_end=5)
+    await made.put(main=part)
+    late, soon = await made.start("main", {"n": 1}), await made.start("main", {"n": 2})
+    await made.settle()
+    task = await taken(made)
+    await passed(made, 4)
+    await answer(made, task, {"ok": 1})
+    await passed(made, 7)
+
+    assert await made.result(late) == {"ok": 1}
+    assert (await made.result(soon))["error"]["timeout"] == "to_start"
+    assert await take(made) == []
+
+
+async def test_an_attempt_of_a_composition_counts_from_when_a_worker_has_the_task(made):
+    await made.put(main=composer.within(composer.action("work"), to_end=5))
+    id = await made.start("main")
+    await made.settle()
+    await passed(made, 30)
+    await taken(made)
+    await passed(made, 6)
+
+    assert (await made.result(id))["error"]["timeout"] == "to_end"
 
 
 # --- limits ------------------------------------------------------------------------------------
@@ -426,7 +448,7 @@ async def test_a_task_that_was_taken_before_a_crash_is_answered_after_it():
     await made.settle()
     assert await take(made) == []
     assert (await shown(made))["underWay"] == 1
-    assert await made.engine.queues.beat(task["token"])
+    assert await beat(made, task)
     await answer(made, task, {"ok": 1})
     assert await made.result(id) == {"ok": 1}
     await made.kill()

@@ -1,0 +1,81 @@
+"""Answers of faked actions that take time: see `testing`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .machine.events import Heartbeat, Queued, Taken
+from .values import APPLICATION_ERROR, Failure, classes_of, copied
+
+if TYPE_CHECKING:
+    from .machine.events import Event
+    from .values import JSON
+
+
+class Fail(Exception):  # noqa: N818  an answer, which may also be raised
+    """An answer: the action fails with this code and this error."""
+
+    def __init__(self, code: str = APPLICATION_ERROR, error: JSON = None) -> None:
+        super().__init__(code)
+        self.code = code
+        self.error: JSON = error
+        if error is None:
+            self.error = {"code": code, "message": "simulated"}
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """An answer that takes so many virtual seconds."""
+
+    seconds: float
+    answer: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Never:
+    """An answer that never comes: for timeouts and cancellation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beats:
+    """An answer after a heartbeat, which the action sends with these details after so many virtual seconds."""
+
+    seconds: float
+    details: Any
+    answer: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """An answer of an action that first waits for a worker, so many virtual seconds; for ever if None."""
+
+    seconds: float | None
+    answer: Any = None
+
+
+def held_up(
+    answer: Beats | Waits, turn: int, at_ms: int
+) -> tuple[int, Any, list[tuple[int, Event]]]:
+    """When the answer comes, what it is then, and the events before it, each with its time."""
+    if isinstance(answer, Waits):
+        queued: tuple[int, Event] = (at_ms, Queued(turn))
+        if answer.seconds is None:
+            return at_ms, Never(), [queued]
+        later_ms = at_ms + round(answer.seconds * 1000)
+        return later_ms, answer.answer, [queued, (later_ms, Taken(turn))]
+    later_ms = at_ms + round(answer.seconds * 1000)
+    return later_ms, answer.answer, [(later_ms, Heartbeat(turn, copied(answer.details)))]
+
+
+def computed(answer: Any, params: JSON) -> Any:
+    """The answer of a function of the parameters."""
+    try:
+        return answer(copied(params))
+    except Fail as fail:
+        return fail
+    except AssertionError:
+        raise
+    except Exception as error:  # noqa: BLE001  a worker would report it, too
+        text = f"{type(error).__name__}: {error}"
+        return Failure(APPLICATION_ERROR, text, classes_of(error))
