@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .port import Request, Response
 
 JSON_TYPE = "application/json"
+ATTEMPT = "Xingqiao-Attempt"  # of a retried step: the number of its attempt
 MAX_ID = 200  # characters of a cloud's id of a request
 SECRET_CHARS = 6  # of a header's value that is removed from responses: shorter ones occur by chance
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -95,7 +96,8 @@ class Channel:
 def run_headers(request: Request, *, body: bool = True) -> dict[str, str]:
     """The headers that identify the run for a function."""
     kind = {"Content-Type": JSON_TYPE} if body else {}
-    return {"Idempotency-Key": request.key, **kind}
+    attempt = {ATTEMPT: str(request.attempt)} if request.attempt > 1 else {}
+    return {"Idempotency-Key": request.key, **attempt, **kind}
 
 
 def _completing(request: Request) -> dict[str, str]:

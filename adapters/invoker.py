@@ -208,6 +208,7 @@ class CloudInvoker:
             token=invocation.token,
             callback=callback if invocation.token and self._url else "",
             activation=invocation.activation,
+            attempt=1 if invocation.again is None else invocation.again.attempt,
         )
 
     # --- one run -----------------------------------------------------------------------------

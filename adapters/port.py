@@ -66,6 +66,7 @@ class Request:
         params: its input.
         deadline_ms: the instant by which the answer must have come.
         key: the idempotency key that the function is told: the same for every attempt of a saga's step.
+        attempt: the number of the attempt of its step, from 1.
         activation: the id of the run: the same when the request is repeated, another for each attempt.
         traceparent: the W3C trace context.
         authorizer: adds credentials; None if the function needs none.
@@ -82,6 +83,7 @@ class Request:
     token: str = field(default="", repr=False)
     callback: str = field(default="", repr=False)
     activation: str = ""
+    attempt: int = 1
 
 
 @frozen

@@ -48,6 +48,21 @@ if TYPE_CHECKING:
     from .machine.program import Program
     from .values import JSON
 
+__all__ = [
+    "Beats",
+    "Crash",
+    "Fail",
+    "Fake",
+    "Invocation",
+    "Never",
+    "Run",
+    "Simulation",
+    "SimulationError",
+    "Slow",
+    "Waits",
+    "simulate",
+]
+
 
 class SimulationError(Error):
     """The test cannot be simulated: an action has no fake, or a fake has no answer left."""

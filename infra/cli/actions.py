@@ -74,7 +74,7 @@ def invoke(  # noqa: PLR0913  its options
     result: bool,
     follow: bool,
     as_json: bool,
-    **start: str | int | None,
+    **start: Any,
 ) -> int:
     """Invoke the action NAME.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...actions import outcome_of
+from ...actions import InvalidError, outcome_of
+from ...composer import MAX_DEPTH, nests_deeper
 from . import requests
 from .responses import Json
 
@@ -22,6 +23,9 @@ async def heartbeat(request: Request, api: Api) -> Json:
     The token authenticates.
     """
     details = await requests.body(request, DETAILS_BYTES)
+    if isinstance(details, (dict, list)) and nests_deeper(details):
+        why = f"it nests deeper than {MAX_DEPTH} levels"
+        raise InvalidError(f"The request content was malformed:\n{why}")
     cancel = await api.engine.answering.beat(request.path_params["token"], details)
     return Json({"cancel": cancel})
 

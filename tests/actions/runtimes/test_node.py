@@ -17,7 +17,7 @@ from xingqiao.actions.runtimes import (
     find_languages,
     find_sandbox,
 )
-from xingqiao.composer import Failure, Success
+from xingqiao.composer import Again, Failure, Success
 
 NO_DICT = "The action did not return a dictionary or array."
 EXITED = "The action did not produce a valid response and exited unexpectedly."
@@ -256,6 +256,17 @@ async def test_an_action_is_told_who_it_is(tmp_path):
         "__OW_COMPLETION_TOKEN": "secret",
     }
     assert "__OW_API_KEY" not in told[1]
+
+
+async def test_an_attempt_is_told_its_number_and_the_next_run_is_not(pool):
+    code = "exports.main = () => ({ n: process.env.__OW_ATTEMPT, last: process.env.__OW_LAST_FAILURE })"
+    found = []
+    for again in (None, Again(2, Failure("E", "e")), Again(1, None), None):
+        answers = Answers()
+        answers.invoke(pool, invocation(node(code), again=again))
+        found.append((await answers.next()).outcome.value)
+
+    assert found == [{}, {"n": "2", "last": '{"code": "E", "error": "e"}'}, {"n": "1"}, {}]
 
 
 # --- archives ----------------------------------------------------------------------------------
