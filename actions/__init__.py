@@ -144,6 +144,7 @@ from .kinds import (
     MACHINE,
     NODE,
     PYTHON,
+    QUEUE,
     SEQUENCE,
 )
 from .lambdas import (
@@ -218,6 +219,18 @@ from .ports import (
     Standing,
     Store,
     Write,
+)
+from .queued import (
+    Queued,
+    check_queue,
+    checked_bound,
+)
+from .queueing import (
+    UNBOUND,
+    Backlog,
+    Bound,
+    Rules,
+    Waiting,
 )
 from .remotes import (
     REMOTES,
@@ -326,6 +339,7 @@ __all__ = [
     "PERMISSION",
     "PLAIN",
     "PYTHON",
+    "QUEUE",
     "REGION",
     "REMOTES",
     "RESERVED",
@@ -338,6 +352,7 @@ __all__ = [
     "TAIL_LISTS",
     "THROTTLED",
     "UNAVAILABLE",
+    "UNBOUND",
     "UNENDED_MS",
     "WAITING",
     "WHISK",
@@ -349,6 +364,8 @@ __all__ = [
     "And",
     "Arn",
     "Arns",
+    "Backlog",
+    "Bound",
     "Call",
     "Catalog",
     "Change",
@@ -397,6 +414,7 @@ __all__ = [
     "Predicate",
     "PromptInvoker",
     "Query",
+    "Queued",
     "Quotas",
     "Record",
     "Refuse",
@@ -410,6 +428,7 @@ __all__ = [
     "Retrying",
     "ReusedKeyError",
     "Rule",
+    "Rules",
     "Saved",
     "Scalar",
     "Schedule",
@@ -435,6 +454,7 @@ __all__ = [
     "UnavailableError",
     "Usage",
     "Use",
+    "Waiting",
     "WebRequest",
     "WebResponse",
     "Write",
@@ -447,8 +467,10 @@ __all__ = [
     "check_name",
     "check_options",
     "check_payload",
+    "check_queue",
     "check_token",
     "check_type",
+    "checked_bound",
     "checked_ms",
     "chosen",
     "closed",

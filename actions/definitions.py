@@ -21,6 +21,7 @@ from .executables import KINDS, parsed_exec, row_of
 from .limits import Limits
 from .model import COMPONENTS, INITIAL, Action, Package, Rule, Trigger
 from .parameters import parsed
+from .queued import Queued
 from .remotes import Remote
 from .unknown_fields import refuse_mistakes
 
@@ -63,12 +64,12 @@ def define_action(
     fields["annotations"]["exec"] = execution.kind
     timeouts.check_annotations(fields["annotations"])
     if entity_settings(fields["annotations"].get(ENTITY)) and isinstance(
-        execution, (Composed, Remote)
+        execution, (Composed, Queued, Remote)
     ):
         raise InvalidError(
             "The request content was malformed:\n"
             "an entity is code: a sequence or composition may call one, and cannot be one, nor can a "
-            "function elsewhere"
+            "function elsewhere or a task of a queue"
         )
     longest_ms = row_of(execution.kind).longest_ms or limits.BOUNDS["timeout"][2]
     limited = limits.changed(body.get("limits"), before.limits if before else Limits(), longest_ms)

@@ -7,6 +7,7 @@ Each family of kinds has a module. JSON shapes are OpenWhisk's. The kinds are:
     sequence              actions one after the other            {"kind", "components"}
     states                a state machine, as AWS' text          {"kind", "definition", "type"?}
     inline                a function of the embedding program    not in JSON
+    queue                 code of a worker outside that polls    {"kind", "queue", <options>}
     aws:lambda, http, ... a function elsewhere, see `remotes`    {"kind", "function", ...}
 """
 
@@ -19,6 +20,7 @@ from .composed import COMPOSED, Composed
 from .errors import InvalidError
 from .kinds import RUNTIMES
 from .machines import MACHINES
+from .queued import QUEUED, Queued
 from .remotes import REMOTE, REMOTES, Remote
 
 if TYPE_CHECKING:
@@ -28,9 +30,9 @@ if TYPE_CHECKING:
     from .kinds import ExecDocument, Row
 
 KINDS = (*RUNTIMES, *REMOTES)
-Exec: TypeAlias = Code | Inline | Composed | Remote
+Exec: TypeAlias = Code | Inline | Composed | Queued | Remote
 
-_ROWS: Mapping[str, Row] = {**CODED, **COMPOSED, **MACHINES, **REMOTE}
+_ROWS: Mapping[str, Row] = {**CODED, **COMPOSED, **MACHINES, **QUEUED, **REMOTE}
 _CONDUCTED = frozenset(kind for kind, row in _ROWS.items() if row.conducted)
 
 

@@ -22,6 +22,7 @@ COMPOSITION = "composition"
 SEQUENCE = "sequence"
 MACHINE = "states"
 INLINE = "inline"
+QUEUE = "queue"
 
 # OpenWhisk's clients say `nodejs:default`, and deployments that are years old say `nodejs:10`.
 _NAMES = (

@@ -26,6 +26,7 @@ from .kinds import INLINE
 from .limits import DEFAULT as DEFAULT_LIMITS
 from .limits import Limits
 from .parameters import listed, parsed
+from .queued import Queued
 from .remotes import Remote
 
 if TYPE_CHECKING:
@@ -175,6 +176,11 @@ class Action(Named):
         return self.annotations.get("completion") == "callback"
 
     @cached_property
+    def queued(self) -> Queued | None:
+        """Its `exec` if workers outside poll for its tasks."""
+        return self.exec if isinstance(self.exec, Queued) else None
+
+    @cached_property
     def entity(self) -> EntitySettings | None:
         """Its settings as an entity type; None if it is not an entity type."""
         if not isinstance(self.exec, (Code, Inline)):
@@ -201,8 +207,11 @@ class Action(Named):
         """True if a step that was under way at a crash is lost, and not sent again.
 
         True for functions elsewhere unless they are `repeatable`. Code that runs here is sent again with the same
-        idempotency key unless it is annotated `at-most-once`.
+        idempotency key unless it is annotated `at-most-once`. A task of a queue is never lost so: that a worker
+        has it is durable before the worker gets it.
         """
+        if self.queued is not None:
+            return False
         return self.at_most_once or (isinstance(self.exec, Remote) and not self.repeatable)
 
     @property

@@ -157,6 +157,7 @@ from .machine.commands import (
 from .machine.conductor import (
     Transition,
     advance,
+    reissue,
 )
 from .machine.conductor_action import (
     CONDUCTING,
@@ -460,6 +461,7 @@ __all__ = [
     "read_composer",
     "receive",
     "redrive",
+    "reissue",
     "repeat",
     "reset",
     "retain",

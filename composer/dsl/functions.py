@@ -43,7 +43,8 @@ Result = TypeVar("Result")
 class ActionFunction(Generic[Params, Result]):
     """A function that is an action: it runs in this process when embedded, in a worker when deployed.
 
-    The object can still be called as the function, with the same parameters.
+    The object can still be called as the function, with the same parameters. With a `queue`, its `exec`, it runs
+    in a worker outside that has the file: its source is not sent.
     """
 
     name: str
@@ -51,6 +52,7 @@ class ActionFunction(Generic[Params, Result]):
     limits: dict[str, JSON] | None = None
     annotations: dict[str, JSON] | None = None
     requirements: tuple[str, ...] | None = None
+    queue: dict[str, JSON] | None = None
 
     def __call__(self, *args: Params.args, **kwargs: Params.kwargs) -> Result:
         return self.function(*args, **kwargs)
@@ -69,11 +71,13 @@ class ActionFunction(Generic[Params, Result]):
         return doc
 
     def executed(self) -> dict[str, JSON]:
-        """Its `exec`: the code that a worker runs.
+        """Its `exec`: the code that a worker runs, or the queue that its tasks wait in.
 
         Raises:
             CaptureError: its source cannot be sent to a worker.
         """
+        if self.queue is not None:
+            return self.queue
         runtime = capture(self.function)
         return {**runtime, "requirements": [*self.requirements]} if self.requirements else runtime
 

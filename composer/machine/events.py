@@ -51,7 +51,7 @@ class Accepted:
     """The action it waits for was accepted and will answer later, through its completion trigger.
 
     `ticket` identifies the work at the side that accepted it; it is stored with the fiber, and is never None. A
-    `polled` action is polled for its answer, also after a crash.
+    `polled` action is polled for its answer, also after a crash; its ticket may change.
     """
 
     turn: int

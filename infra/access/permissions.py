@@ -60,6 +60,7 @@ _HOME = _API + "/namespaces/{namespace}"
 _EXECUTION = _HOME + "/executions/{id}"
 _LETTER = _HOME + "/dead-letters/{id}"
 _SCHEDULE = _HOME + "/schedules/{name}"
+_QUEUE = _HOME + "/queues/{name}"
 _OPERATED = _API + "/operator/namespaces"
 _LAMBDA = "/2015-03-31/functions"
 
@@ -171,6 +172,12 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     f"GET {_LETTER}": LOOK,
     f"DELETE {_LETTER}": _deploy("delete"),
     f"POST {_LETTER}/retry": _deploy("retry"),
+    f"GET {_HOME}/queues": LOOK,
+    f"GET {_QUEUE}": LOOK,
+    f"PUT {_QUEUE}": _deploy("put"),
+    f"DELETE {_QUEUE}": _deploy("delete"),
+    f"POST {_QUEUE}/take": Permission(Right.WORK),
+    f"DELETE {_QUEUE}/workers/{{worker}}": Permission(Right.WORK),
     f"GET {_HOME}/sagas": LOOK,
     f"GET {_HOME}/sagas/{{id}}": LOOK,
     f"POST {_HOME}/sagas/{{id}}": _deploy("resolve"),

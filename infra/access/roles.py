@@ -13,6 +13,7 @@ class Role(StrEnum):
 
     READ = "read"
     INVOKE = "invoke"
+    WORK = "work"
     DEPLOY = "deploy"
     ADMIN = "admin"
 
@@ -21,13 +22,14 @@ class Right(StrEnum):
     """A right that a request needs.
 
     LOOK: read records, such as activations and executions. READ: read definitions, with their code and
-    parameters. INVOKE: start or complete executions. DEPLOY: change definitions and intervene in executions.
+    parameters. INVOKE: start or complete executions. WORK: take tasks from queues. DEPLOY: change definitions and intervene in executions.
     ADMIN: manage keys, and read the audit log.
     """
 
     LOOK = "look"
     READ = "read"
     INVOKE = "invoke"
+    WORK = "work"
     DEPLOY = "deploy"
     ADMIN = "admin"
 
@@ -35,7 +37,8 @@ class Right(StrEnum):
 RIGHTS: dict[Role, frozenset[Right]] = {
     Role.READ: frozenset({Right.LOOK, Right.READ}),
     Role.INVOKE: frozenset({Right.LOOK, Right.INVOKE}),  # no code and no default parameters
-    Role.DEPLOY: frozenset({Right.LOOK, Right.READ, Right.INVOKE, Right.DEPLOY}),
+    Role.WORK: frozenset({Right.WORK}),  # it sees the tasks that it takes, and nothing else
+    Role.DEPLOY: frozenset({Right.LOOK, Right.READ, Right.INVOKE, Right.WORK, Right.DEPLOY}),
     Role.ADMIN: frozenset(Right),
 }
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .client import Client
 
-ROLES = ("read", "invoke", "deploy", "admin")
+ROLES = ("read", "invoke", "work", "deploy", "admin")
 COLUMNS = ("key", "role", "id", "created", "by", "last used", "")
 
 of_namespace: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
@@ -44,8 +44,8 @@ def access_key() -> None:
     "--role",
     type=click.Choice(ROLES),
     required=True,
-    help="Role of the key: `read` reads, `invoke` invokes and reads activations, `deploy` does both and "
-    "changes definitions, `admin` also manages keys.",
+    help="Role of the key: `read` reads, `invoke` invokes and reads activations, `work` takes tasks from "
+    "queues and nothing else, `deploy` does all of these and changes definitions, `admin` also manages keys.",
 )
 @of_namespace
 @as_json

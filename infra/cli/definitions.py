@@ -57,6 +57,8 @@ class Sender:
             CaptureError: its source cannot be sent to a worker.
             ProjectError: an import cannot be satisfied in a worker.
         """
+        if function.queue is not None:
+            return function.definition()  # its worker has the file
         requirements, place = self._requirements(function), self._place(function)
         captured, refusal = _captured(function)
         closure = Closure(self._project, requirements, f"the action {function.name!r}")

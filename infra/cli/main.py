@@ -38,6 +38,8 @@ COMMANDS = {  # command: the module that defines it
     "entity": "entities",
     "dead-letter": "dead_letters",
     "schedule": "schedules",
+    "queue": "queues",
+    "worker": "worker",
     "saga": "sagas",
     "transaction": "transactions",
     "adapter": "clouds",

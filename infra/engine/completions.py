@@ -7,9 +7,10 @@ execution's namespace. An execution that began before tasks' tokens were signed 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ...actions import Completion, ConflictError, NotFoundError
+from ...actions import QUEUE, Completion, ConflictError, NotFoundError
 from ...composer import Heartbeat, Invoking, token_place
 from .heartbeats import Heartbeats
 from .targets import reopened
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .completion_tokens import Tokens
     from .inbox.inbox import Inbox
     from .live import LiveExecution
+    from .queues.queues import Queues
     from .recovery import Recovery
     from .shared import Parts
     from .tick import Tick
@@ -31,13 +33,22 @@ OVER = "This step has been answered, or is not waited for any more."
 
 
 class Answering:
-    """Hands answers to the steps that wait for them; each is durable when its method returns."""
+    """Hands answers to the steps that wait for them; each is durable when its method returns.
 
-    def __init__(
-        self, parts: Parts, tick: Tick, inbox: Inbox, recovery: Recovery, tokens: Tokens
+    Tasks of queues are known to `queues`, too.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  the parts that it needs
+        self,
+        parts: Parts,
+        tick: Tick,
+        inbox: Inbox,
+        recovery: Recovery,
+        tokens: Tokens,
+        queues: Queues,
     ) -> None:
         self._parts, self._tick, self._inbox = parts, tick, inbox
-        self._recovery, self._tokens = recovery, tokens
+        self._recovery, self._tokens, self._queues = recovery, tokens, queues
         self._heartbeats = Heartbeats(parts, tick, inbox)
 
     def stop(self) -> None:
@@ -49,7 +60,10 @@ class Answering:
         place = self._tokens.read(token)
         run = await self._recovery.found(place.execution)
         opened = self._waiting(run, place.fiber, place.turn)
-        if run is None or opened is None or opened.id != place.activation:
+        activation, _, attempt = place.activation.partition(".")
+        if run is None or opened is None or opened.id != activation:
+            raise ConflictError(OVER)
+        if attempt and not _has(run, place.fiber, attempt):
             raise ConflictError(OVER)
         await self._answered(run, place.fiber, place.turn, opened, outcome)
 
@@ -121,7 +135,10 @@ class Answering:
         place = self._tokens.read(token)
         run = await self._recovery.found(place.execution)
         opened = self._waiting(run, place.fiber, place.turn)
-        if run is None or opened is None or opened.id != place.activation:
+        activation, _, attempt = place.activation.partition(".")
+        if run is None or opened is None or opened.id != activation:
+            return True
+        if attempt and not self._queues.heard(activation, attempt):
             return True
         await self._heartbeats.beat(run, place.fiber, Heartbeat(place.turn, details))
         return False
@@ -174,7 +191,9 @@ class Answering:
         self, run: LiveExecution, fiber: str, turn: int, opened: Opened, outcome: Outcome
     ) -> None:
         taken = self._tick.durable()
-        run.invocations.pop((fiber, turn), None)
+        active = run.invocations.pop((fiber, turn), None)
+        if active is not None and active.kind == QUEUE:
+            self._tick.gathering.effects.append(partial(self._queues.cancel, opened.id))
         wait = run.execution.fibers[fiber].wait
         ticket = read_ticket(wait.ticket) if isinstance(wait, Invoking) else None
         started_ms = ticket.started_ms if ticket is not None else None
@@ -187,6 +206,13 @@ class Answering:
         )
         self._inbox.answered(run, fiber, turn, opened, completion)
         await taken
+
+
+def _has(run: LiveExecution, fiber: str, attempt: str) -> bool:
+    """True if the worker of this attempt has the task of a queue that a fiber waits for, or was the last to."""
+    wait = run.execution.fibers[fiber].wait
+    ticket = read_ticket(wait.ticket) if isinstance(wait, Invoking) else None
+    return ticket is not None and str(ticket.poll.get("attempt")) == attempt
 
 
 def _is_answered_later(wait: object) -> bool:

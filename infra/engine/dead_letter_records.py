@@ -2,7 +2,8 @@
 
 Nobody hears of such a failure, so it is kept: what was called with what, why it failed, and how often it
 was tried. A letter is committed together with the end of the failed call. An error that the action itself
-answers, or a result that the server rejects, makes no dead letter: the activation has it. Events of
+answers, or a result that the server rejects, makes no dead letter: the activation has it. A task of a queue
+that no worker has taken or answered in time makes one. Events of
 Lambda are the exception: any failure of one makes a letter, as with AWS' dead-letter queues.
 """
 
@@ -28,11 +29,14 @@ from ...actions import (
     Document,
     NotFoundError,
 )
-from ...composer import CANCELLED, LIMIT_EXCEEDED, Failure, frozen
+from ...composer import CANCELLED, LIMIT_EXCEEDED, TIMEOUT, Failure, frozen
 from ...transactions import LOCKED, NEWER_STATE, RETRYABLE
 from .unwaited import EVENT, Unwaited
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...actions import MayHaveRun
     from ...composer import JSON
     from .live import LiveExecution
     from .shared import Parts
@@ -128,10 +132,10 @@ _FIELDS = (
 
 
 class DeadLetterRecords:
-    """Keeps dead letters, so many of each namespace; then the oldest goes."""
+    """Keeps dead letters, so many of each namespace; then the oldest goes. `told` is called with each."""
 
-    def __init__(self, parts: Parts, tick: Tick) -> None:
-        self._parts, self._tick = parts, tick
+    def __init__(self, parts: Parts, tick: Tick, told: Callable[[DeadLetter], None]) -> None:
+        self._parts, self._tick, self._told = parts, tick, told
         self._kept: dict[str, dict[str, DeadLetter]] = {}  # by namespace and id, the oldest first
 
     async def load(self) -> None:
@@ -150,7 +154,7 @@ class DeadLetterRecords:
         unwaited = run.origin.unwaited
         if unwaited is None or failed.code == CANCELLED:
             return
-        if failed.code not in GIVEN_UP and unwaited.how != EVENT:
+        if failed.code not in GIVEN_UP and unwaited.how != EVENT and not _left(failed):
             return
         unwaited = unwaited.tried(run.execution.generation)
         action = run.origin.action.listed_as
@@ -171,7 +175,6 @@ class DeadLetterRecords:
         self, namespace: str, target: str, unwaited: Unwaited, failed: Failure
     ) -> dict[str, Any]:
         now_ms = self._parts.clock.now_ms()
-        kind = FAILURES.get(failed.code)
         return {
             "id": self._parts.ids.execution_id(now_ms),
             "namespace": namespace,
@@ -183,7 +186,7 @@ class DeadLetterRecords:
             "execution": False,
             "code": failed.code,
             "message": _text(failed.error)[:TEXT],
-            "may_have_run": kind.may_have_run if kind is not None else "unknown",
+            "may_have_run": _may_have_run(failed),
             "attempts": unwaited.attempts,
         }
 
@@ -210,6 +213,7 @@ class DeadLetterRecords:
             self._parts.counters.letters_dropped += len(surplus)
         for id in surplus:
             self.remove(letter.namespace, id)
+        self._told(letter)
 
     # --- they are seen, and go -----------------------------------------------------------------
 
@@ -248,6 +252,18 @@ class DeadLetterRecords:
             Document(kind=kind, key=letter.key, body=None) for kind in (LETTER, CONTENT)
         ]
         self._tick.wake()
+
+
+def _left(failed: Failure) -> bool:
+    """True if no worker has taken the task of a queue, or none has answered it, in all its attempts."""
+    return failed.code == TIMEOUT and isinstance(failed.error, dict) and "timeout" in failed.error
+
+
+def _may_have_run(failed: Failure) -> MayHaveRun:
+    if _left(failed) and failed.error["timeout"] == "to_start":  # type: ignore[call-overload,index]
+        return "no"
+    kind = FAILURES.get(failed.code)
+    return "unknown" if kind is None else kind.may_have_run
 
 
 def _text(error: JSON) -> str:

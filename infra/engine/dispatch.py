@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...actions import (
     INTERNAL_ERROR,
     LOST,
+    QUEUE,
     UNAVAILABLE,
     Completion,
     Invocation,
@@ -18,7 +19,7 @@ from ...actions import (
 from ...composer import Failure, boxed, task_token, told_again
 from .completion_tokens import Place
 from .outcomes import ACTIVITY
-from .targets import given
+from .targets import asked, given
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,17 +47,20 @@ class Dispatch:
         tokens: for actions that answer later.
         clock: the time.
         cancel_child: cancels or ends an execution that is a step, which may not be in memory.
+        queues: the tasks that workers outside poll for.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  the ports it needs
         self,
         invokers: Mapping[str, Invoker],
         entities: Mailboxes,
         tokens: Tokens,
         clock: Clock,
         cancel_child: Callable[[ActiveInvocation], None],
+        queues: RemoteInvoker,
     ) -> None:
         self._invokers, self._tokens, self._clock = invokers, tokens, clock
+        self._queues = queues
         self._entities, self._cancel_child = entities, cancel_child
         self._held = False
         self._idle = asyncio.Event()
@@ -83,6 +87,8 @@ class Dispatch:
             self._operate(run, fiber, active, command, completed)
             return
         invoker = self._invokers.get(active.kind)
+        if invoker is None and active.kind == QUEUE:
+            invoker = self._queues
         if invoker is None:
             now_ms = self._clock.now_ms()
             text = f"This server has no invoker for actions of kind '{active.kind}'."
@@ -109,7 +115,9 @@ class Dispatch:
         opened, origin = active.opened, run.origin
         action = opened.action
         token = ""
-        if active.later:
+        if active.kind == QUEUE:
+            token = self._tokens.make(Place(run.id, fiber, command.turn, opened.id))
+        elif active.later:
             token = task_token(run.id, fiber, command.turn, run.execution.limits.signing)
         elif action.answers_later:
             token = self._tokens.make(Place(run.id, fiber, command.turn, opened.id))
@@ -143,6 +151,9 @@ class Dispatch:
     ) -> None:
         """Polls for a step that was accepted elsewhere. A stop of the server does not wait for it."""
         opened = active.opened
+        if active.kind == QUEUE:
+            self._queue(run, place, active, ticket, completed)
+            return
         invocation = Invocation(
             activation=opened.id,
             action=opened.action,
@@ -167,6 +178,22 @@ class Dispatch:
         invoker.resume(invocation, ticket.poll, done)
         if run.invocations.get(place) is not active:
             invoker.cancel(opened.id)  # it was given up while its ticket was being committed
+
+    def _queue(
+        self,
+        run: LiveExecution,
+        place: tuple[str, int],
+        active: ActiveInvocation,
+        ticket: Ticket,
+        completed: Receiver,
+    ) -> None:
+        """Has a task wait in its queue, or wait for the worker that has it."""
+        fiber, done = run.execution.fibers.get(place[0]), partial(completed, run, *place, active)
+        if run.invocations.get(place) is not active or fiber is None:
+            self._queues.cancel(active.opened.id)  # it was given up while its ticket was committed
+            return
+        command = asked(run, place[0], self._clock.now_ms())
+        self._queues.resume(self._invocation(run, place[0], active, command), ticket.poll, done)
 
     def _operate(
         self,
@@ -250,8 +277,9 @@ class Dispatch:
             self._cancel_child(active)
             return
         joint = active.joint
-        asked = [active.opened] if joint is None else [member.opened for member in joint.members]
-        for opened in asked:
+        stopped = [active.opened] if joint is None else [member.opened for member in joint.members]
+        for opened in stopped:
             kind = active.kind if joint is None else opened.action.invoker_kind(None)
-            if (invoker := self._invokers.get(kind)) is not None:
+            invoker = self._queues if kind == QUEUE else self._invokers.get(kind)
+            if invoker is not None:
                 invoker.cancel(opened.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -15,10 +15,9 @@ from ...actions import (
     Action,
     Catalog,
     Inline,
-    RefusedError,
 )
 from ...actions import Limits as ActionLimits
-from ...composer import STUCK, Name
+from .alarms import Alarms
 from .annotations import Annotations
 from .bounds import Bounds
 from .calls import Calls
@@ -43,6 +42,7 @@ from .inbox.pending import withdraw
 from .messages import Messages
 from .news import News
 from .pauses import Pauses
+from .queues.queues import Queues
 from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...actions import Call, Change, Clock, Ids, Invoker, Quotas, Store, Write
-    from ...composer import JSON, Composition, Entry, Invoke, Outcome, Resolved, Resumed
+    from ...composer import JSON, Composition, Invoke, Name, Outcome, Resolved, Resumed
     from .calls import Invoked
     from .hooks import Companion, Hooks
     from .live import ActiveInvocation, LiveExecution
@@ -73,7 +73,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 AT_ONCE = 600  # steps of expressions in one transition, about 2 us each; a thread makes longer ones
-ALARM = "saga-stuck"  # the trigger that fires when a saga cannot go on
 
 
 class Engine:
@@ -124,26 +123,28 @@ class Engine:
         self._alarms: Timers[str] = Timers(clock, self._shown, settings.pacing.look_s)
         self.entities = Mailboxes(self._parts, self._tick, invokers, self._found, self._tasks)
         self.heuristics = Heuristics(self.entities, self._tick)
-        self._dispatch = Dispatch(invokers, self.entities, self._tokens, clock, self._cancel_child)
-        self._letters = DeadLetterRecords(self._parts, self._tick)
+        parts, tick, tokens = self._parts, self._tick, self._tokens
+        self.queues = queues = Queues(parts, tick, tokens)
+        self._dispatch = Dispatch(
+            invokers, self.entities, tokens, clock, self._cancel_child, queues
+        )
+        alarms = Alarms(self._tasks, self._catalog, self._fire)
+        self._letters = DeadLetterRecords(self._parts, self._tick, alarms.letter)
         self._functions = Functions(self._parts, self._tick)
         core = Core(
             parts=self._parts, tick=self._tick, bounds=self._bounds, timers=self._timers,
             alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
-            letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=self._alarm,
-            tell=self._tell,
-            unwaited=self._unwaited_ended,
+            letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=alarms.stuck,
+            tell=self._tell, unwaited=self._unwaited_ended,
         )  # fmt: skip
-        parts, inbox = self._parts, Inbox(core)
-        self._inbox, self._when = inbox, Due(clock, inbox, self._alarms)
-        restoring, due = Restoring(parts), self._when
+        inbox = self._inbox = Inbox(core)
+        due, restoring = Due(clock, inbox, self._alarms), Restoring(parts)
+        self._when = due
         self.recovery = self._recovery = Recovery(core, inbox, self._dispatch, due, restoring)
-        self.answering = Answering(parts, self._tick, inbox, self._recovery, self._tokens)
+        self.answering = Answering(parts, tick, inbox, self._recovery, tokens, queues)
         self.endings = Endings(core, self._inbox, self._recovery)
         self._redrives = Redrives(self._parts, self._tick, self._inbox, restoring)
-        self.letters = DeadLetters(
-            self._parts, self._tick, self._inbox, self._letters, self._redrives
-        )
+        self.letters = DeadLetters(parts, tick, self._inbox, self._letters, self._redrives)
         self.records = Records(self._parts, restoring)
         self.annotations = Annotations(core, self._recovery)
         self.finding = Finding(self._parts, self.records)
@@ -168,10 +169,13 @@ class Engine:
         await self.entities.load()
         await self._letters.load()
         await self.schedules.load()
+        await self.queues.settings.load()
         await self._recovery.look()
         ticking = self._tasks.create_task(self._tick.run())
         self._closing.callback(ticking.cancel)
         self._closing.callback(self.schedules.tasks.cancel)
+        opening = self._tasks.create_task(self.queues.begin(self._recovery.settled))
+        self._closing.callback(opening.cancel)
         self._dispatch.hold()
         if not self._paused:
             self._recovery.begin()
@@ -181,6 +185,7 @@ class Engine:
     async def __aexit__(self, *exc: object) -> None:
         """Commits all that has happened. Executions under way go on after the next start."""
         self._dispatch.hold()
+        self.queues.close()
         self._timers.stop()
         self._alarms.stop()
         self._recovery.stop()
@@ -208,6 +213,7 @@ class Engine:
     async def drain(self, seconds: float) -> bool:
         """Begins no further step, and waits for those under way. Returns True if they end in time."""
         self._tick.give_up()
+        self.queues.close()
         self._waiters.close()
         self._news.close()
         return await self._dispatch.drain(seconds)
@@ -244,6 +250,7 @@ class Engine:
             "evaluating": len(self._inbox.stretching),
             "waiters": len(self._waiters) + len(self._news),
             **self.entities.gauges(),
+            **self.queues.gauges(),
             "dead_letters": len(self.letters),
             "schedules": len(self.schedules),
             "stuck": len(self._parts.stuck),
@@ -427,20 +434,11 @@ class Engine:
         withdraw(begun, self._parts, self._bounds, self._dispatch)
         self.calls.keys.withdrawn({run.id for run in begun})
 
-    def _alarm(self, run: LiveExecution, entries: list[Entry]) -> None:
-        """A saga cannot go on: the log says so, and the trigger `saga-stuck` of its namespace fires."""
-        stuck = next(entry for entry in reversed(entries) if entry.kind == STUCK)
-        name, error = str(run.origin.action.listed_as), stuck.value
-        log.error("the saga %s is stuck: execution %s, %s", name, run.id, stuck.detail.get("code"))
-        payload = {"executionId": run.id, "action": name, "error": error}
-        self._tasks.create_task(self._fire_alarm(run.origin.namespace, payload))
-
     def _unwaited_ended(self, run: LiveExecution, outcome: Outcome) -> None:
         self.schedules.ended(run, outcome)
 
-    async def _fire_alarm(self, namespace: str, payload: dict[str, JSON]) -> None:
-        with suppress(RefusedError):  # there is no such trigger
-            await self.firing.fire(Name(namespace, None, ALARM), payload)
+    async def _fire(self, trigger: Name, payload: dict[str, JSON]) -> None:
+        await self.firing.fire(trigger, payload)
 
     def _tell(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         self.messages.carry_out(run, fiber, command)

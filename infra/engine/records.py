@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ...actions import (
+    QUEUE,
     STATUS_TEXT,
     WAITING,
     ActivationRow,
@@ -356,6 +357,10 @@ def _step(instruction: Any, wait: Invoking, *, parked: bool) -> Stored:
         doc |= {"activation": accepted.activation, "since": accepted.started_ms}
         if wait.polled:
             doc["kind"] = accepted.kind
+        if accepted.kind == QUEUE:
+            poll = accepted.poll
+            doc |= {"waits": "worker", "queue": poll["queue"], "attempt": poll.get("attempt", 0)}
+            doc |= {name: poll[name] for name in ("worker",) if poll.get(name)}
     if wait.details is not None:
         doc["heartbeat"] = wait.details
     for name in ("action", "function", "path"):

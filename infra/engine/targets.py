@@ -20,11 +20,15 @@ from ...actions import (
 from ...composer import (
     CONDUCTING,
     LIMIT_EXCEEDED,
+    Context,
     Failure,
+    Invoking,
     Name,
     activation_id,
     boxed,
+    changed,
     compile,
+    reissue,
     task,
 )
 from ...transactions import whole
@@ -165,6 +169,18 @@ def _decides(message: JSON) -> bool:
 def given(action: Action, params: JSON) -> JSON:
     """A step's parameters over those of its action; a value that is not an object is passed as it is."""
     return merged(action.parameters, params) if isinstance(params, dict) else params
+
+
+def asked(run: LiveExecution, fiber: str, now_ms: int) -> Invoke:
+    """The invocation that a fiber waits for, also if it was accepted."""
+    execution = run.execution
+    context = Context(run.id, now_ms, execution.limits, execution.generation, execution.events)
+    stands = execution.fibers[fiber]
+    details = stands.wait.details if isinstance(stands.wait, Invoking) else None
+    sent = changed(stands, wait=Invoking(details=details))
+    command = reissue(execution.program, sent, context)
+    assert command is not None  # noqa: S101  it was asked for once
+    return command
 
 
 def program_of(action: Action, params: JSON) -> Program:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from .api import Api
 
-
 DETAILS_BYTES = 64 << 10
 
 

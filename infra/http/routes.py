@@ -20,6 +20,7 @@ from . import (
     keys,
     messages,
     namespaces,
+    queues,
     resets,
     sagas,
     schedules,
@@ -41,6 +42,7 @@ _EXECUTION = NAMESPACED + "/executions/{id}"
 _ACTIVATION = NAMESPACED + "/activations/{id}"
 _LETTER = NAMESPACED + "/dead-letters/{id}"
 _SCHEDULE = NAMESPACED + "/schedules/{name}"
+_QUEUE = NAMESPACED + "/queues/{name}"
 _OPERATED = API + "/operator/namespaces"
 
 _COLLECTIONS: list[Route] = [
@@ -107,6 +109,12 @@ ROUTES: list[Route] = [
     ("GET", _LETTER, dead_letters.get_letter),
     ("DELETE", _LETTER, dead_letters.delete_letter),
     ("POST", _LETTER + "/retry", dead_letters.retry_letter),
+    ("GET", NAMESPACED + "/queues", queues.list_queues),
+    ("GET", _QUEUE, queues.get_queue),
+    ("PUT", _QUEUE, queues.put_queue),
+    ("DELETE", _QUEUE, queues.delete_queue),
+    ("POST", _QUEUE + "/take", queues.take),
+    ("DELETE", _QUEUE + "/workers/{worker}", queues.leave),
     ("GET", NAMESPACED + "/sagas", sagas.list_sagas),
     ("GET", NAMESPACED + "/sagas/{id}", sagas.get_saga),
     ("POST", NAMESPACED + "/sagas/{id}", sagas.resolve_saga),
@@ -161,4 +169,5 @@ FREQUENT = (  # answered without the router: see `direct`
     f"GET {_ACTIVATION}",
     *(f"{method} {path}" for method, path, _ in _ENTITIES if method == "POST"),
     f"POST {API}/completions/{{token}}",
+    f"POST {_QUEUE}/take",
 )

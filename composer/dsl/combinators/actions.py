@@ -11,6 +11,8 @@ from ..arguments import JSON_VALUE, NAME, Argument, Kind, optional
 from ..composition import Composition, Effect, Row, as_part, build, define
 from ..drawing import draw_data
 from ..functions import ActionFunction, Params, Result
+from ..queues import OPTIONS as QUEUE_OPTIONS
+from ..queues import queued
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,13 +39,20 @@ def action(
     function: Callable[Params, Result], /, *, name: str | None = None, timeout: float | None = None,
     memory: int | None = None, concurrency: int | None = None,
     annotations: Mapping[str, JSON] | None = None, limits: Mapping[str, JSON] | None = None,
-    requirements: Sequence[str] | None = None,
+    requirements: Sequence[str] | None = None, queue: str | None = None, key: Any = None,
+    priority: Any = None, version: Any = None, attempts: int | None = None,
+    heartbeat: float | None = None, to_start: float | None = None, concurrent: int | None = None,
+    per_minute: int | None = None,
 ) -> ActionFunction[Params, Result]: ...  # fmt: skip
 @overload
 def action(
     *, name: str | None = None, timeout: float | None = None, memory: int | None = None,
     concurrency: int | None = None, annotations: Mapping[str, JSON] | None = None,
     limits: Mapping[str, JSON] | None = None, requirements: Sequence[str] | None = None,
+    queue: str | None = None, key: Any = None,
+    priority: Any = None, version: Any = None, attempts: int | None = None,
+    heartbeat: float | None = None, to_start: float | None = None, concurrent: int | None = None,
+    per_minute: int | None = None,
 ) -> Callable[[Callable[Params, Result]], ActionFunction[Params, Result]]: ...  # fmt: skip
 def action(subject: Any = None, /, **options: Any) -> Any:
     """An action by name; or, on a Python function, that function as an action.
@@ -54,6 +63,9 @@ def action(subject: Any = None, /, **options: Any) -> Any:
     the action runs on the cloud that `kind` names, with the options of that kind:
     `action("charge", kind="aws:lambda", function="charge:live", region="eu-west-1")`.
 
+    With `queue=` the action's tasks wait in that queue until a worker outside takes them, which you start
+    with `xingqiao worker`: `action("render", queue="gpu", heartbeat=30, key=path("$.tenant"))`.
+
     `@action` on a function makes an action with the function's name. In a program that embeds the engine
     the function runs in the program, trusted; after deployment to a server its source runs in a worker.
 
@@ -63,7 +75,9 @@ def action(subject: Any = None, /, **options: Any) -> Any:
             number of runs at a time in one worker, which takes effect on an `async def`; `annotations`; `requirements`, the packages that it
             imports in place of those of its project, such as `["requests>=2.31"]`; and `limits`, which sets
             the same limits as OpenWhisk's JSON does, with the timeout in milliseconds. The server checks
-            their bounds.
+            their bounds. With `queue`: `attempts`, the number of workers that may get a task one after the
+            other; `heartbeat` and `to_start`, in seconds; `priority` (1 to 5), `key` and `version`, which
+            may be `path(...)`; `concurrent` and `per_minute`, limits for the action or for each key.
 
     Raises:
         CompositionError: an argument is wrong; the text names it and the remedy.
@@ -83,8 +97,12 @@ def _action_function(
     requirements: Sequence[str] | None = None,
     **options: Any,
 ) -> ActionFunction[Params, Result]:
-    known = (*LIMITS, "name", "limits", "annotations", "requirements")
-    made = dict(limits or {})
+    known = (*LIMITS, "name", "limits", "annotations", "requirements", "queue")
+    made, waits = dict(limits or {}), None
+    if (queue := options.pop("queue", None)) is not None:
+        waits = queued(
+            queue, {name: options.pop(name) for name in QUEUE_OPTIONS if name in options}
+        )
     if unknown := options.keys() - LIMITS:
         raise CompositionError(
             f"action: unknown argument {min(unknown)!r}; a function's action takes {', '.join(known)}"
@@ -102,7 +120,8 @@ def _action_function(
         raise CompositionError("action: a lambda has no name: use action(function, name=...)")
     build(ACTION, name=named)  # checks the name
     notes = None if annotations is None else dict(annotations)
-    return ActionFunction(named, function, made or None, notes, _requirements(requirements))
+    needed = _requirements(requirements)
+    return ActionFunction(named, function, made or None, notes, needed, waits)
 
 
 def _requirements(given: Any) -> tuple[str, ...] | None:
@@ -132,11 +151,13 @@ def _definition(
     **options: Any,
 ) -> dict[str, JSON] | None:
     options = {name: value for name, value in options.items() if value is not None}
-    whats = [name for name in ("code", "sequence", "function") if name in options]
+    whats = [name for name in ("code", "sequence", "function", "queue") if name in options]
     given = {**options, "limits": limits, "annotations": annotations}
     if not whats:
         if extra := next((name for name, value in given.items() if value), None):
-            raise CompositionError(f"action: '{extra}' needs 'code', 'sequence' or 'function'")
+            raise CompositionError(
+                f"action: '{extra}' needs 'code', 'sequence', 'function' or 'queue'"
+            )
         return None
     if len(whats) > 1:
         raise CompositionError(f"action: give either '{whats[0]}' or '{whats[1]}'")
@@ -156,6 +177,8 @@ def _exec_of(what: str, options: dict[str, Any]) -> dict[str, JSON]:
             )
         body = {"body": Template.of(options["body"]).to_json()} if "body" in options else {}
         return {**options, **body}
+    if what == "queue":
+        return queued(options.pop("queue"), options)
     allowed = {"code": ("code", "kind"), "sequence": ("sequence",)}[what]
     for name in options:
         if name not in allowed:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ....composer import Accepted, Changes, Success, Taken, awaits_worker
+from ....actions import QUEUE
+from ....composer import Accepted, Changes, Queued, Success, Taken, awaits_worker
 from ..live import RUNNING, ActiveInvocation
 from ..outcomes import ticket_for
 from ..targets import reopened
@@ -152,6 +153,9 @@ class Inbox:
         """An action elsewhere was accepted: its invoker polls for it once its ticket is durable."""
         ticket = ticket_for(run, active, completion)
         self.deliver(run, fiber, Accepted(turn, ticket.to_json(), polled=True))
+        stands = run.execution.fibers.get(fiber)
+        if active.kind == QUEUE and stands is not None and awaits_worker(stands.frames):
+            self.deliver(run, fiber, Taken(turn) if "taken_ms" in ticket.poll else Queued(turn))
         poll = partial(self._starter.resume, run, (fiber, turn), active, ticket, self.completed)
         self._tick.gathering.effects.append(poll)
 

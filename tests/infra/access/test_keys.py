@@ -234,7 +234,7 @@ async def test_names_may_not_be_these(world, name):
 
 @pytest.mark.parametrize("role", ["", "owner", "ADMIN", "look"])
 async def test_an_unknown_role_is_refused_and_the_roles_are_named(world, role):
-    with pytest.raises(InvalidError, match="must be one of read, invoke, deploy, admin, not"):
+    with pytest.raises(InvalidError, match="must be one of read, invoke, work, deploy, admin, not"):
         await world.create("ci", role)
 
 

@@ -29,11 +29,13 @@ WITHOUT_KEY = {
     "* /api/v1/web/{path:path}",  # tests/infra/http/test_web.py
     "* /lambda-url/{url}", "* /lambda-url/{url}/{path:path}",  # tests/infra/lambdas/test_urls.py
     "POST /api/v1/webhooks/{token}", "POST /api/v1/completions/{token}",
+    "POST /api/v1/completions/{token}/heartbeat",
 }  # fmt: skip
 WITH_KEY = [route for route in EVERY_ROUTE if ROUTES[route].door is Door.KEY]
 PLACES = {
     "namespace": "_", "name": "thing", "name:path": "thing", "package": "box", "id": "0" * 32,
     "id:path": "0" * 32, "key:path": "one", "type": "account", "token": "x",
+    "worker": "one",
 }  # fmt: skip
 
 

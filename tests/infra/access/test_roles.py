@@ -11,8 +11,9 @@ from xingqiao.infra.access.roles import RIGHTS, Identity, MissingRoleError, Righ
     [
         (Role.READ, {"look", "read"}),
         (Role.INVOKE, {"look", "invoke"}),
-        (Role.DEPLOY, {"look", "read", "invoke", "deploy"}),
-        (Role.ADMIN, {"look", "read", "invoke", "deploy", "admin"}),
+        (Role.WORK, {"work"}),
+        (Role.DEPLOY, {"look", "read", "invoke", "work", "deploy"}),
+        (Role.ADMIN, {"look", "read", "invoke", "work", "deploy", "admin"}),
     ],
 )
 def test_each_role_has_these_rights(role, rights):
@@ -25,6 +26,7 @@ def test_each_role_has_these_rights(role, rights):
         ("look", "read"),
         ("read", "read"),
         ("invoke", "invoke"),
+        ("work", "work"),
         ("deploy", "deploy"),
         ("admin",) * 2,
     ],

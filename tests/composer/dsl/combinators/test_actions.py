@@ -55,9 +55,9 @@ def test_an_action_that_runs_elsewhere_says_where():
 
 WRONG = [
     (lambda: composer.action("a/b/c/d"), "action: 'name' is not an action name"),
-    (lambda: composer.action("a", limits={"timeout": 5}), "'limits' needs 'code', 'sequence' or 'function'"),
+    (lambda: composer.action("a", limits={"timeout": 5}), "'limits' needs 'code', 'sequence', 'function' or 'queue'"),
     (lambda: composer.action("a", code="x", sequence=["b"]), "give either 'code' or 'sequence'"),
-    (lambda: composer.action("a", kind="http"), "'kind' needs 'code', 'sequence' or 'function'"),
+    (lambda: composer.action("a", kind="http"), "'kind' needs 'code', 'sequence', 'function' or 'queue'"),
     (lambda: composer.action("a", function="f"), "'function' needs a 'kind'"),
     (lambda: composer.action("a", code="x", region="r"), "'region' does not go with 'code'"),
     (lambda: composer.action(lambda p: p), "a lambda has no name"),

@@ -1,0 +1,106 @@
+"""`xingqiao queue ...`: the queues whose tasks workers outside take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import click
+
+from . import output
+from .options import as_json, connected
+
+if TYPE_CHECKING:
+    from .client import Client
+
+
+@click.group()
+def queue() -> None:
+    """Look at task queues and limit them: list, get, set, unset.
+
+    The tasks of an action with `queue=` wait until a worker takes them; see `xingqiao worker`.
+    """
+
+
+@queue.command("list")
+@as_json
+@connected
+def list_(client: Client, *, as_json: bool) -> None:
+    """List the queues with their backlogs and workers."""
+    found = client.ask("GET", "queues")
+    if as_json:
+        output.write_json(found)
+        return
+    rows = [
+        (doc["name"], str(doc["backlog"]), _age(doc), str(doc["underWay"]), _workers(doc),
+         ", ".join(doc["actions"]))
+        for doc in found
+    ]  # fmt: skip
+    titles = ("queue", "waiting", "oldest", "under way", "workers", "actions")
+    output.table(titles, rows, "there are no queues")
+
+
+@queue.command()
+@click.argument("name")
+@as_json
+@connected
+def get(client: Client, name: str, *, as_json: bool) -> None:
+    """Show the queue NAME: its tasks, its workers by version and its limits."""
+    found = client.ask("GET", _path(name))
+    output.write_json(found) if as_json else output.document(found)
+
+
+@queue.command("set")
+@click.argument("name")
+@click.option("--concurrent", type=click.IntRange(1), help="Tasks under way at the same time.")
+@click.option("--per-minute", type=click.IntRange(1), help="Tasks that begin in a minute.")
+@click.option("--key-concurrent", type=click.IntRange(1), help="The same for each key.")
+@click.option("--key-per-minute", type=click.IntRange(1), help="The same for each key.")
+@click.option(
+    "--weight",
+    "weights",
+    nargs=2,
+    type=(str, click.IntRange(1)),
+    multiple=True,
+    metavar="KEY WEIGHT",
+    help="Tasks of KEY in one of its turns [default: 1]. Repeatable.",
+)
+@connected
+def set_(client: Client, name: str, **given: Any) -> None:
+    """Set the limits of the queue NAME, in place of those that it has. Tasks wait; none is refused."""
+    each = _given(concurrent=given["key_concurrent"], per_minute=given["key_per_minute"])
+    body = _given(
+        concurrent=given["concurrent"], per_minute=given["per_minute"], each_key=each or None,
+        weights=dict(given["weights"]) or None,
+    )  # fmt: skip
+    client.ask("PUT", _path(name), body=body)
+    output.done(f"the queue {name} is set")
+
+
+@queue.command()
+@click.argument("name")
+@connected
+def unset(client: Client, name: str) -> None:
+    """Remove the limits of the queue NAME. Its tasks stay."""
+    client.ask("DELETE", _path(name))
+    output.done(f"the queue {name} has no limits")
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _path(name: str) -> str:
+    return f"queues/{quote(name, safe='')}"
+
+
+def _age(doc: dict[str, Any]) -> str:
+    return "" if doc["oldestMs"] is None else f"{doc['oldestMs'] / 1000:.0f} s"
+
+
+def _workers(doc: dict[str, Any]) -> str:
+    """The number of workers of each version."""
+    counted = ((version, len(about["workers"])) for version, about in doc["workers"].items())
+    return ", ".join(
+        f"{count} ({version})" if version else str(count) for version, count in counted
+    )
