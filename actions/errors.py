@@ -7,6 +7,7 @@ composer.Error
     ForbiddenError           it belongs to another namespace, and is not public (403)
     NotFoundError            it does not exist (404)
     ConflictError            it exists already, or another caller changed it (409)
+    GoneError                it existed, and was not kept (410)
     ReusedKeyError           its idempotency key was used for another call (422)
     TooLargeError            over a size limit (413)
     ThrottledError           too many requests at present (429)
@@ -20,7 +21,12 @@ from ..composer import Error
 
 
 class RefusedError(Error):
-    """The request is refused. Nothing has happened."""
+    """The request is refused. Nothing has happened.
+
+    `code` names the error for programs; "" if it has no name.
+    """
+
+    code: str = ""
 
 
 class InvalidError(RefusedError):
@@ -47,6 +53,10 @@ class NotFoundError(RefusedError):
 
 class ConflictError(RefusedError):
     """The object exists already, or another caller has changed it."""
+
+
+class GoneError(RefusedError):
+    """The object existed, and was not kept."""
 
 
 class ReusedKeyError(ConflictError):

@@ -35,6 +35,7 @@ from .dsl.combinators.data import (
 from .dsl.combinators.errors import do, ensure, fallback, raise_error, retry, timeout
 from .dsl.combinators.loops import doloop, doloop_nosave, loop, loop_nosave, repeat, while_nosave
 from .dsl.combinators.sagas import saga, step
+from .dsl.combinators.talking import queries
 from .dsl.combinators.transactions import (
     call,
     participant,
@@ -86,6 +87,7 @@ from .machine.execution import Execution
 from .machine.fiber import Fiber
 from .machine.history import EXECUTION_FAILED, PAUSED, RESOLVED, RESUMED, STUCK, Entry
 from .machine.program import Program
+from .machine.queries import QueryState, query_answer
 from .machine.redrive import RedriveError, redrive
 from .machine.retries import RetryPolicy
 from .machine.sagas.compensations import Compensating, SagaStep, Undo
@@ -174,6 +176,7 @@ __all__ = [
     "Paused",
     "Program",
     "ProgramError",
+    "QueryState",
     "Rebound",
     "RedriveError",
     "Resolved",
@@ -245,6 +248,8 @@ __all__ = [
     "parse",
     "participant",
     "path",
+    "queries",
+    "query_answer",
     "race",
     "raise_error",
     "read",

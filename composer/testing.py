@@ -19,6 +19,8 @@ import heapq
 import json
 from dataclasses import dataclass, field
 from itertools import count
+from math import inf
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .dsl.compiler import compile
@@ -32,6 +34,7 @@ from .machine.events import Accepted, Completed, Failed, TimerFired
 from .machine.execution import Execution
 from .machine.fiber import Fiber
 from .machine.plain import PLAIN
+from .machine.queries import VARIABLES, query_answer
 from .names import Name, activation_id
 from .values import APPLICATION_ERROR, Failure, Outcome, Success, classes_of, copied, flaw
 
@@ -100,6 +103,7 @@ class Run:
     commits: int = 0
     spawned: list[Run] = field(default_factory=list)
     paused: bool = False
+    answers: list[JSON] = field(default_factory=list)  # to `queries`, by their instants
 
     @property
     def value(self) -> Any:
@@ -144,6 +148,7 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
     crash: Crash = (),
     cancel_at: float | None = None,
     limits: Limits | None = None,
+    queries: Iterable[tuple[float, str]] = (),
 ) -> Run:
     """Runs a composition to its end, or until it waits for an event that no fake will make.
 
@@ -154,20 +159,22 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
         crash: commits, counted from 0, to crash `before` or `after`; or at `every` one, both.
         cancel_at: virtual seconds after which the execution is cancelled.
         limits: the machine's.
+        queries: the virtual second and the name of each query, also after the end; see `Run.answers`.
 
     Raises:
-        SimulationError: when an action has no fake.
+        SimulationError: when an action has no fake, or the composition has no such query.
     """
     fakes = {str(Name.parse(name)): fake for name, fake in (actions or {}).items()}
     given = {} if params is None else params
     if not isinstance(composition, Composition):
         machine = Simulation(composition, fakes, crash, limits or Limits())
         frames = composition.dialect.begun(_about(given))
-        return machine.run(given, cancel_at, frames=frames)
+        return machine.run(given, cancel_at, frames=frames, queries=queries)
     for name, function in composition.definitions():
         if isinstance(function, ActionFunction) and "entity" not in (function.annotations or ()):
             fakes.setdefault(name, function.function)
-    return Simulation(compile(composition), fakes, crash, limits or Limits()).run(given, cancel_at)
+    machine = Simulation(compile(composition), fakes, crash, limits or Limits())
+    return machine.run(given, cancel_at, queries=queries)
 
 
 def _about(input: JSON) -> dict[str, JSON]:
@@ -202,6 +209,7 @@ class Simulation:
         self._stored: dict[str, str] = {}
         self._id = activation_id("0" * 32, "simulation", 0)
         self._now_ms = 0
+        self._asked: list[tuple[float, str]] = []
         self._execution = self._fresh()
         self.result = Run()
 
@@ -212,8 +220,10 @@ class Simulation:
         *,
         pc: int = 0,
         frames: tuple[Frame, ...] = (),
+        queries: Iterable[tuple[float, str]] = (),
     ) -> Run:
         """Starts it and follows it through virtual time."""
+        self._asked = sorted(((at * 1000, name) for at, name in queries), key=itemgetter(0))
         while not self._apply(self._execution.begin(copied(params), 0, pc=pc, frames=frames)):
             self._execution = self._fresh()  # the caller had no answer, and asks again
         return self._follow(None if cancel_at is None else round(cancel_at * 1000))
@@ -230,6 +240,8 @@ class Simulation:
     def _follow(self, cancel_ms: int | None) -> Run:
         result = self.result
         while result.outcome is None and (self._queue or cancel_ms is not None):
+            next_ms = self._queue[0][0] if self._queue else inf
+            self._ask(next_ms if cancel_ms is None else min(next_ms, cancel_ms))
             if cancel_ms is not None and (not self._queue or self._queue[0][0] >= cancel_ms):
                 self._now_ms = cancel_ms
                 if self._apply(self._execution.cancel(cancel_ms)):
@@ -238,9 +250,23 @@ class Simulation:
             due_ms, _, fiber, event = heapq.heappop(self._queue)
             self._now_ms = max(self._now_ms, due_ms)
             self._apply(self._execution.deliver(fiber, event, self._now_ms))
+        self._ask(inf)
         result.elapsed = self._now_ms / 1000
         result.paused = self._execution.paused
         return result
+
+    def _ask(self, before_ms: float) -> None:
+        """Answers the queries that are asked before an instant."""
+        while self._asked and self._asked[0][0] < before_ms:
+            _, name = self._asked.pop(0)
+            try:
+                state = self._execution.seen
+                assert state is not None  # noqa: S101  it has begun
+                answer = query_answer(self._program, name, state, self._limits.value_bytes)
+            except KeyError:
+                known = ", ".join((*self._program.queries, VARIABLES))
+                raise SimulationError(f"there is no query {name!r}: there are {known}") from None
+            self.result.answers.append(answer.value if isinstance(answer, Failure) else answer)
 
     # --- the store, and what a crash leaves of it --------------------------------------------
 

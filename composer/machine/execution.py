@@ -22,8 +22,10 @@ from .dialect import AskedAgain, Ended, MemberFailed, Redriven, Started
 from .events import Cancelled, Completed, Continued, Event, Joined, Resolved, Resumed
 from .fiber import NOWHERE, ROOT, Fiber, member_id, parent_of
 from .forks import Forks
+from .frames import Remembered
 from .history import Entry
 from .joins import Room, unbounded
+from .queries import last_state, remains, state_of
 from .steps import note_again
 from .storage import has_only_begun, is_next, last_event, of_this_generation, told_by_history
 from .stretches import Stretch
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from .frames import Frame
     from .history import StoredEntry
     from .program import Program
+    from .queries import QueryState
 
     Frames: TypeAlias = tuple[Frame, ...]
 
@@ -56,6 +59,7 @@ class Execution:
         "fibers",
         "generation",
         "id",
+        "last",
         "limits",
         "program",
         "room",
@@ -73,6 +77,7 @@ class Execution:
         self._overlong: dict[str, int] = {}  # when each fiber before a `Stretch` stopped, in ms
         # Without a bound until it counts against one: a redrive replays steps that already had room.
         self.room: Room = unbounded
+        self.last: QueryState | None = None  # what queries see once it has ended
 
     @classmethod
     def restore(  # noqa: PLR0913, PLR0917  what was stored has as many parts
@@ -118,7 +123,8 @@ class Execution:
 
         With `later` no instruction runs before the first `proceed`.
         """
-        root = Fiber(id=ROOT, pc=pc, value=value, frames=frames)
+        bottom = (Remembered({}),) if self.program.queries else ()
+        root = Fiber(id=ROOT, pc=pc, value=value, frames=(*bottom, *frames))
         self._forks.add(root)
         started = self._narrated(ROOT, Started(frames))
         changes = Changes() if later else self.proceed(now_ms)
@@ -176,7 +182,8 @@ class Execution:
         for parent in self._forks.joins:
             changes.entries += self._counted(parent, now_ms)
         ended = Failure(CANCELLED, about) if about else failure(CANCELLED, "terminated")
-        self._end(Fiber(id=ROOT, pc=NOWHERE, value=None), ended, changes, now_ms)
+        left = remains(self.program, self.fibers.get(ROOT))
+        self._end(Fiber(id=ROOT, pc=NOWHERE, value=None, frames=left), ended, changes, now_ms)
         return self._concluded(changes)
 
     def redrive(self, now_ms: int) -> Changes:
@@ -261,6 +268,12 @@ class Execution:
             for fiber in self.fibers.values()
             if isinstance(fiber.wait, Invoking) and fiber.wait.polled
         ]
+
+    @property
+    def seen(self) -> QueryState | None:
+        """What queries see: how it stands, or how it was when it ended."""
+        root = self.fibers.get(ROOT)
+        return self.last if root is None else state_of(self.program, root)
 
     @property
     def paused(self) -> bool:
@@ -419,6 +432,7 @@ class Execution:
     def _end(self, root: Fiber, outcome: Outcome, changes: Changes, now_ms: int) -> None:
         changes.outcome = outcome
         self.fibers[ROOT] = root
+        self.last = last_state(root, outcome) or self.last
         detail = self._narrated(ROOT, Ended(outcome))
         value: JSON
         if isinstance(outcome, Success):

@@ -154,6 +154,8 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     f"POST {_EXECUTION}/resume": _deploy("resume"),
     f"POST {_EXECUTION}/redrive": _deploy("redrive"),
     f"POST {_EXECUTION}/answer": Permission(Right.INVOKE, "answer"),
+    f"GET {_EXECUTION}/queries": LOOK,
+    f"GET {_EXECUTION}/queries/{{name}}": LOOK,
     f"GET {_HOME}/entities": LOOK,
     **_ENTITIES,
     f"GET {_HOME}/dead-letters": LOOK,

@@ -19,6 +19,7 @@ from .options import (
     period,
     values,
 )
+from .queries import query
 from .standing import show
 from .watching import logs, watch
 
@@ -45,6 +46,7 @@ def execution() -> None:
 
 execution.add_command(watch)
 execution.add_command(logs)
+execution.add_command(query)
 
 
 @execution.command(

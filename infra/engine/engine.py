@@ -38,6 +38,7 @@ from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
 from .news import News
 from .pauses import Pauses
+from .queries import Queries
 from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
@@ -139,7 +140,7 @@ class Engine:
         self.letters = DeadLetters(
             self._parts, self._tick, self._inbox, self._letters, self._redrives
         )
-        self.records = Records(self._parts, restoring)
+        self.records, self.queries = Records(self._parts, restoring), Queries(core, restoring)
         self.watching = Watching(self._parts, self.records, self._news)
         self.calls = Calls(core, self._inbox, self.records)
         self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))

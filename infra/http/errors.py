@@ -9,10 +9,12 @@ from starlette.exceptions import HTTPException
 from ...actions import (
     ConflictError,
     ForbiddenError,
+    GoneError,
     InDoubtError,
     InvalidError,
     NotAcceptableError,
     NotFoundError,
+    RefusedError,
     ReusedKeyError,
     ThrottledError,
     TooLargeError,
@@ -38,6 +40,7 @@ STATUS: dict[type[Exception], int] = {
     NotFoundError: 404,
     NotAcceptableError: 406,
     ConflictError: 409,
+    GoneError: 410,
     TooLargeError: 413,
     ReusedKeyError: 422,
     ThrottledError: 429,
@@ -72,7 +75,8 @@ def refused(request: Request, error: Exception) -> Json:
         return failed(request, status, str(error), headers, about)
     if isinstance(error, UnavailableError | BusyError):
         return failed(request, status, str(error), RETRY_AFTER)
-    return failed(request, status, str(error))
+    code = error.code if isinstance(error, RefusedError) else ""
+    return failed(request, status, str(error), about={"code": code} if code else None)
 
 
 def not_served(request: Request, error: Exception) -> Json:

@@ -11,7 +11,7 @@ fields and takes the error path; conditions have JavaScript's truth (an empty li
 Each combinator is a constructor and, beside the constructor, the `Row` that describes it.
 """
 
-from . import actions, concurrency, control, data, errors, loops, sagas, transactions
+from . import actions, concurrency, control, data, errors, loops, sagas, talking, transactions
 
 __all__ = [
     "actions",
@@ -21,5 +21,6 @@ __all__ = [
     "errors",
     "loops",
     "sagas",
+    "talking",
     "transactions",
 ]
