@@ -3,10 +3,13 @@
 composer.Error
   RefusedError               the request is refused; nothing has happened
     InvalidError             malformed (400)
+      InvalidIdError         the id of an execution cannot be one (400)
     UnauthorizedError        the caller's credentials are wrong or missing (401)
     ForbiddenError           it belongs to another namespace, and is not public (403)
     NotFoundError            it does not exist (404)
     ConflictError            it exists already, or another caller changed it (409)
+      AlreadyStartedError    an execution with this id is open (409)
+      AlreadyCompletedError  an execution with this id has ended (409)
     GoneError                it existed, and was not kept (410)
     ReusedKeyError           its idempotency key was used for another call (422)
     TooLargeError            over a size limit (413)
@@ -33,6 +36,12 @@ class InvalidError(RefusedError):
     """The request is malformed. The text names the field."""
 
 
+class InvalidIdError(InvalidError):
+    """The id that a caller gives an execution cannot be one. The text says why."""
+
+    code = "InvalidId"
+
+
 class UnauthorizedError(RefusedError):
     """The caller's credentials are wrong or missing."""
 
@@ -57,6 +66,31 @@ class ConflictError(RefusedError):
 
 class GoneError(RefusedError):
     """The object existed, and was not kept."""
+
+
+class TakenIdError(ConflictError):
+    """An execution cannot start under the id that its caller gives it.
+
+    Args:
+        text: the message.
+        run: the id of the run that has the id.
+    """
+
+    def __init__(self, text: str, run: str) -> None:
+        super().__init__(text)
+        self.run = run
+
+
+class AlreadyStartedError(TakenIdError):
+    """An execution with the id is open, and the start does not say what to do then."""
+
+    code = "AlreadyStarted"
+
+
+class AlreadyCompletedError(TakenIdError):
+    """An execution with the id has ended, and the start does not allow another."""
+
+    code = "AlreadyCompleted"
 
 
 class ReusedKeyError(ConflictError):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .errors import ConflictError, GoneError, InvalidError, NotFoundError
+from .errors import GoneError, InvalidError, NotFoundError
+from .messages import ClosedError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -32,12 +33,6 @@ class InvalidQueryError(InvalidError):
     """The query has parameters that it does not take, or its answer is too large."""
 
     code = "InvalidQuery"
-
-
-class ClosedError(ConflictError):
-    """The execution has ended, and the request needs one that is open."""
-
-    code = "Closed"
 
 
 class NotKeptError(GoneError):

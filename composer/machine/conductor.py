@@ -38,6 +38,7 @@ from .events import (
     Continued,
     Event,
     Failed,
+    Heard,
     Heartbeat,
     Joined,
     Rebound,
@@ -55,6 +56,7 @@ from .frames import (
     Handler,
     OwnFrame,
 )
+from .hearing import take
 from .operations import attempted
 from .queries import Remembering
 from .sagas.compensations import REVERT_ALL, Compensations, SagaStep
@@ -69,7 +71,7 @@ from .sagas.operations import (
 from .transactions.coordinator import Coordinating
 from .transactions.operations import asks_entity
 from .unwind_reasons import Cancellation, Exhaustion, Expiry, Interruption, UnwindReason, stronger
-from .waits import Invoking, Joining, Paused, Sleeping, invoking, polling
+from .waits import Hearing, Invoking, Joining, Paused, Sleeping, invoking, polling
 
 if TYPE_CHECKING:
     from .dialect import Dialect
@@ -223,6 +225,8 @@ def _receive(  # noqa: C901, PLR0911, PLR0912  one case an event
             return True
         case Joined():
             return isinstance(wait, Joining) and _join(dialect, cursor, event, wait)
+        case Heard():
+            return isinstance(wait, Hearing) and _hear(dialect, cursor, event)
         case TimerFired():
             return _fire(dialect, cursor, fiber)
         case Resumed():
@@ -291,6 +295,15 @@ def _join(dialect: Dialect, cursor: Cursor, event: Joined, wait: Joining) -> boo
     return True
 
 
+def _hear(dialect: Dialect, cursor: Cursor, event: Heard) -> bool:
+    if event.turn != cursor.turn:
+        return False
+    reason = take(cursor, event)
+    if reason is not None:
+        _unwind(dialect, cursor, reason)
+    return True
+
+
 def _fire(dialect: Dialect, cursor: Cursor, fiber: Fiber) -> bool:
     for depth, frame in enumerate(fiber.frames):  # the outermost deadline decides
         if type(frame) is Deadline and frame.at_ms is not None and frame.at_ms <= cursor.now_ms:
@@ -323,6 +336,7 @@ def _interrupt(
         cursor.note(history.STEP_CANCELLED)
         if not asks_entity(cursor):
             doubt(cursor)
+    if isinstance(fiber.wait, (Invoking, Hearing)):
         cursor.origin = fiber.turn
     cursor.wait = None
     _unwind(dialect, cursor, reason)

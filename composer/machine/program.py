@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..errors import ExpressionError, ProgramError
 from ..expressions import Template, parse_predicate
 from ..values import MADE_DEPTH, flaw
+from .inbox import check_want
 from .instructions import Enter, Guard, Instruction, Invoke, Open, Operate
 from .plain import PLAIN
 from .retries import RetryPolicy
@@ -191,9 +192,11 @@ _CODECS: dict[str, _Codec] = {
     "count": _NUMBER,
     "decide": _NUMBER,
     "done": _NUMBER,
+    "drop": _plain(bool),
     "each": _TEMPLATE,
     "end": _NUMBER,
     "errors": _TEXT,
+    "execution": _TEMPLATE,
     "field": _plain(str, NoneType),
     "first": _plain(bool),
     "function": _TEXT,
@@ -206,6 +209,7 @@ _CODECS: dict[str, _Codec] = {
     "order": _TEXT,
     "otherwise": _NUMBER,
     "path": _TEXT,
+    "payload": _TEMPLATE,
     "pivot": _plain(bool),
     "policy": (RetryPolicy.to_json, RetryPolicy.from_json),
     "predicate": _PREDICATE,
@@ -229,6 +233,7 @@ _CODECS: dict[str, _Codec] = {
     "unnamed": _NUMBER,
     "until": _plain(bool),
     "variables": _plain(dict),
+    "want": (lambda value: value, check_want),
 }
 
 
@@ -238,5 +243,5 @@ def _codec(instruction: type[Any], member: str) -> _Codec:
     return _CODECS.get(member, _JSON)
 
 
-_OPTIONAL = {"all", "always", "calls", "each", "pivot", "undo", "predicate", "template", "field", "errors", "after", "names", "first", "until",
+_OPTIONAL = {"all", "always", "calls", "drop", "each", "pivot", "undo", "predicate", "template", "field", "errors", "after", "names", "first", "until",
              "concurrency"}  # fmt: skip

@@ -156,6 +156,8 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     f"POST {_EXECUTION}/answer": Permission(Right.INVOKE, "answer"),
     f"GET {_EXECUTION}/queries": LOOK,
     f"GET {_EXECUTION}/queries/{{name}}": LOOK,
+    f"GET {_EXECUTION}/messages": LOOK,
+    f"POST {_EXECUTION}/messages/{{name}}": Permission(Right.INVOKE, "tell"),
     f"GET {_HOME}/entities": LOOK,
     **_ENTITIES,
     f"GET {_HOME}/dead-letters": LOOK,

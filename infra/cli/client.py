@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NAMESPACES = "/api/v1/namespaces"
 NO_CONTENT, LEAST_ERROR, UNAUTHORIZED, NOT_FOUND = 204, 400, 401, 404
-ACTIONS, ENTITIES = "actions", "entities"
+ACTIONS, ENTITIES, EXECUTIONS, ACTIVATIONS = "actions", "entities", "executions", "activations"
 URL = "http://127.0.0.1:3233"
 HINT = "Start a server with `xingqiao serve`, or name one with --url or XINGQIAO_URL"
 WAIT_MS = 60_000
@@ -138,6 +138,19 @@ class Client:
         owner = quote((namespace or "_").strip("/"))
         return self._ask("GET", f"{NAMESPACES}/{owner}/{collection}", None, query)[1]
 
+    def ask_run(
+        self,
+        method: str,
+        id: str,
+        rest: str = "",
+        *,
+        of: str = EXECUTIONS,
+        body: Any = None,
+        **query: Any,
+    ) -> Any:
+        """Like `ask`, for an execution by the id of a run or your own, which may have any characters."""
+        return self._ask(method, f"{NAMESPACES}/_/{of}/{_segment(id)}{rest}", body, query)[1]
+
     def get(self, path: str) -> Any:
         """Like `ask`, for any path of the server."""
         return self._ask("GET", path, None, {})[1]
@@ -214,10 +227,17 @@ class Client:
         return f"{why}. {origin}. {HINT}"
 
     def invoke(
-        self, name: str, params: Any, *, blocking: bool, result: bool, token: str | None = None
+        self,
+        name: str,
+        params: Any,
+        *,
+        blocking: bool,
+        result: bool,
+        token: str | None = None,
+        **options: str | None,
     ) -> tuple[int, Any]:
         """Invokes an action. Returns status and response; 202 with an id if it has not ended yet."""
-        query = {"blocking": blocking, "result": result}
+        query = {"blocking": blocking, "result": result, **options}
         headers = {} if token is None else {"idempotency-key": token}
         return self._ask("POST", _path(ACTIONS, name), params, query, headers)
 
@@ -228,7 +248,7 @@ class Client:
     def activation(self, id: str, *, wait_ms: int = 0) -> dict[str, Any] | None:
         """The record of an activation, or None if it has not ended after `wait_ms`."""
         try:
-            record: dict[str, Any] = self.ask("GET", f"activations/{id}", wait=wait_ms)
+            record: dict[str, Any] = self.ask_run("GET", id, of=ACTIVATIONS, wait=wait_ms)
         except ApiError as error:
             if error.status == NOT_FOUND:
                 return None
@@ -238,7 +258,7 @@ class Client:
     def history(self, id: str, *, after: int = 0) -> Iterator[dict[str, Any]]:
         """The history entries of an execution after entry `after`, page by page."""
         while True:
-            page = self.ask("GET", f"executions/{id}/history", after=after, limit=1000)
+            page = self.ask_run("GET", id, "/history", after=after, limit=1000)
             yield from page["entries"]
             if "next" not in page:
                 return

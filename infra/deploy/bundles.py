@@ -46,6 +46,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 # Instructions that no target conducts without a server.
 _REFUSED = {
+    "Hear": "only a server keeps messages until a composition receives them",
+    "Tell": "only a server knows the executions that can be told a message",
     "Operate": "only a server keeps entities",
     "Open": "transactions need entities, which only a server keeps",
     "Coordinate": "transactions need entities, which only a server keeps",

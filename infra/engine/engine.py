@@ -34,8 +34,10 @@ from .executions import Executions
 from .firing import Firing
 from .functions import Functions
 from .hooks import Attachment, NoHooks
+from .identities import Identities
 from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
+from .messages import Messages
 from .news import News
 from .pauses import Pauses
 from .queries import Queries
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...actions import Call, Change, Clock, Ids, Invoker, Quotas, Store, Write
-    from ...composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
+    from ...composer import JSON, Composition, Entry, Invoke, Outcome, Resolved, Resumed
     from .calls import Invoked
     from .hooks import Companion, Hooks
     from .live import ActiveInvocation, LiveExecution
@@ -125,16 +127,13 @@ class Engine:
             parts=self._parts, tick=self._tick, bounds=self._bounds, timers=self._timers,
             alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
             letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=self._alarm,
+            tell=self._tell,
         )  # fmt: skip
-        self._inbox = Inbox(core)
-        self._when = Due(clock, self._inbox, self._alarms)
-        restoring = Restoring(self._parts)
-        self.recovery = self._recovery = Recovery(
-            core, self._inbox, self._dispatch, self._when, restoring
-        )
-        self.answering = Answering(
-            self._parts, self._tick, self._inbox, self._recovery, self._tokens
-        )
+        parts, inbox = self._parts, Inbox(core)
+        self._inbox, self._when = inbox, Due(clock, inbox, self._alarms)
+        restoring, due = Restoring(parts), self._when
+        self.recovery = self._recovery = Recovery(core, inbox, self._dispatch, due, restoring)
+        self.answering = Answering(parts, self._tick, inbox, self._recovery, self._tokens)
         self.endings = Endings(core, self._inbox, self._recovery)
         self._redrives = Redrives(self._parts, self._tick, self._inbox, restoring)
         self.letters = DeadLetters(
@@ -142,10 +141,12 @@ class Engine:
         )
         self.records, self.queries = Records(self._parts, restoring), Queries(core, restoring)
         self.watching = Watching(self._parts, self.records, self._news)
-        self.calls = Calls(core, self._inbox, self.records)
+        self.identities = Identities(core)
+        self.calls = Calls(self.identities, self._inbox, self.records, self.endings)
         self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))
         self.pauses = Pauses(core, self._inbox, self._recovery)
-        self.executions = Executions(core, self._inbox, self._recovery, self.answering)
+        self.messages = Messages(self.identities, inbox, self._recovery, self.calls)
+        self.executions = Executions(self.identities, inbox, self._recovery, self.answering)
         self.firing = Firing(self._parts, self._tick, self._inbox, self._letters)
 
     # --- its life ----------------------------------------------------------------------------
@@ -291,6 +292,7 @@ class Engine:
 
         Raises:
             RefusedError: when there is no such action, or it may not run now.
+            TakenIdError: when an execution has its id already, and it does not say what to do then.
             ReusedKeyError: when its idempotency key was used for another call.
             InDoubtError: when it may run, though the store did not say so in time.
         """
@@ -373,7 +375,8 @@ class Engine:
             ConflictError: when it cannot be taken up; the text says why.
         """
         self._tick.ensure()
-        await self._redrives.redrive(namespace, id, composition)
+        async with self.identities.redriving(namespace, id):
+            await self._redrives.redrive(namespace, id, composition)
         await self._tick.committed()
 
     # --- inside ------------------------------------------------------------------------------
@@ -417,6 +420,9 @@ class Engine:
     async def _fire_alarm(self, namespace: str, payload: dict[str, JSON]) -> None:
         with suppress(RefusedError):  # there is no such trigger
             await self.firing.fire(Name(namespace, None, ALARM), payload)
+
+    def _tell(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
+        self.messages.carry_out(run, fiber, command)
 
     def _cancel_child(self, active: ActiveInvocation) -> None:
         """In turn with others: an execution may have started many."""

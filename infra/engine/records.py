@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -21,6 +22,7 @@ from ...composer import (
     Compensating,
     Failure,
     Fiber,
+    Hearing,
     Invoking,
     Joining,
     Paused,
@@ -36,7 +38,7 @@ from .entities.documents import STATE, name_of, parts_of
 from .tickets import read_ticket
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterable
 
     from ...actions import Document
     from ...composer import Outcome, Program
@@ -120,9 +122,17 @@ class Records:
         query = Query(namespace=row.namespace, cause=row.id, limit=PARTS_SHOWN)
         return (await self._store.find(ActivationRow, query))[::-1]
 
-    async def executions(self, query: Query) -> list[Stored]:
-        """Executions that fit, the newest first."""
-        return [_execution(row) for row in await self._store.find(ExecutionRow, query)]
+    async def executions(self, query: Query, of: Iterable[str] | None = None) -> list[Stored]:
+        """Executions that fit, the newest first; only those with the ids in `of`, in their order, if given."""
+        if of is None:
+            return [_execution(row) for row in await self._store.find(ExecutionRow, query)]
+        found: list[ExecutionRow] = []
+        for id in of:
+            if len(found) == query.skip + query.limit:
+                break
+            one = replace(query, id=id, skip=0, limit=1)
+            found += await self._store.find(ExecutionRow, one)
+        return [_execution(row) for row in found[query.skip :]]
 
     async def execution(self, namespace: str, id: str) -> Stored:
         """An execution, and where each of its fibers stands.
@@ -273,6 +283,7 @@ def _execution(row: ExecutionRow) -> Stored:
     body = orjson.loads(row.body)
     doc: Stored = {
         "executionId": row.id,
+        **({"id": body["options"]["id"]} if "id" in body.get("options", ()) else {}),
         "namespace": row.namespace,
         "name": row.name,
         "action": body["action"],
@@ -354,6 +365,9 @@ def _stand(program: Program, fiber: Fiber, parked: Container[tuple[str, int]]) -
             doc |= _step(instruction, wait, parked=(fiber.id, fiber.turn) in parked)
         case Sleeping(until_ms=until_ms):
             doc |= {"waits": "timer", "until": until_ms}
+        case Hearing(since_ms=since_ms):
+            doc |= {"waits": "message", "want": instruction.want, "path": instruction.path}  # type: ignore[union-attr]
+            doc["since"] = since_ms
         case Joining():
             doc |= {"waits": "branches", "path": getattr(instruction, "path", "")}
         case Paused(failure=failure):

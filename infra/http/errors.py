@@ -1,4 +1,7 @@
-"""Errors in OpenWhisk's form: `{"error": text, "code": transaction id}`."""
+"""Errors in OpenWhisk's form: `{"error": text, "code": transaction id}`.
+
+An error with a name for programs has that as its `code`; the transaction id is in the header `x-request-id`, too.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from ...actions import (
     NotFoundError,
     RefusedError,
     ReusedKeyError,
+    TakenIdError,
     ThrottledError,
     TooLargeError,
     UnauthorizedError,
@@ -75,8 +79,17 @@ def refused(request: Request, error: Exception) -> Json:
         return failed(request, status, str(error), headers, about)
     if isinstance(error, UnavailableError | BusyError):
         return failed(request, status, str(error), RETRY_AFTER)
-    code = error.code if isinstance(error, RefusedError) else ""
-    return failed(request, status, str(error), about={"code": code} if code else None)
+    return failed(request, status, str(error), about=_named(error))
+
+
+def _named(error: Exception) -> dict[str, JSON]:
+    """The name of an error for programs, if it has one, and the run that is in the way."""
+    about: dict[str, JSON] = {}
+    if isinstance(error, RefusedError) and error.code:
+        about["code"] = error.code
+    if isinstance(error, TakenIdError):
+        about["executionId"] = error.run
+    return about
 
 
 def not_served(request: Request, error: Exception) -> Json:

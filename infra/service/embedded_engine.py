@@ -16,7 +16,15 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...actions import Action, Call, InvalidError, Query, UnavailableError
+from ...actions import (
+    PLAIN,
+    Action,
+    Call,
+    InvalidError,
+    Query,
+    StartOptions,
+    UnavailableError,
+)
 from ...composer import ActionFunction, Failure, Name
 from ..settings import Settings
 from .app import open_service
@@ -31,6 +39,8 @@ if TYPE_CHECKING:
     from ..engine import Engine
     from ..stepfunctions import Call as Operations
     from .app import Service
+
+    Telling = tuple[str, JSON] | tuple[str, JSON, str]
 
 
 class Embedded:
@@ -89,53 +99,112 @@ class Embedded:
         """
         await self.engine.registry.put(Action, _name(name), document, overwrite=True)
 
-    async def invoke(
-        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    async def invoke(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
     ) -> JSON:
         """Runs an action to its end. Returns its result.
 
         Args:
             name: the action.
             params: its parameters.
+            id: your id for the execution, unique among the open executions.
+            on_open: what happens if an execution with this id is open: `fail`, `use` it, use it only if it
+                has the `same` action and parameters, or `terminate` it and start.
+            on_closed: what happens if the newest execution with this id has ended: `allow` the start, allow
+                it only if that has failed (`allow_failed`), or `reject` it.
             token: an idempotency key: all calls with the same key start one execution.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
+            TakenIdError: an execution has the id, and a policy refuses the start.
             ActionError: the action has failed.
         """
-        _, outcome = await self.run(name, params, token=token)
+        options = StartOptions(id=id, on_open=on_open, on_closed=on_closed)
+        _, outcome = await self._run(_call(name, params, token, options))
         if isinstance(outcome, Failure):
             raise ActionError(outcome)
         return outcome.value
 
-    async def run(
-        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    async def run(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
     ) -> tuple[str, Outcome]:
         """Runs an action to its end. Returns the activation's id and the outcome; arguments as for `invoke`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
         """
-        invoked = await self.engine.invoke(_call(name, params, token), wait_s=FOREVER_S)
+        options = StartOptions(id=id, on_open=on_open, on_closed=on_closed)
+        return await self._run(_call(name, params, token, options))
+
+    async def _run(self, call: Call) -> tuple[str, Outcome]:
+        invoked = await self.engine.invoke(call, wait_s=FOREVER_S)
         if invoked.ended is None:
             raise UnavailableError(CLOSED.format(id=invoked.activation))
         return invoked.activation, invoked.ended.outcome
 
-    async def start(
-        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    async def start(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
     ) -> str:
         """Starts an action without waiting. Returns its id once the start is durable; arguments as for `invoke`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
         """
-        return (await self.engine.invoke(_call(name, params, token))).activation
+        options = StartOptions(id=id, on_open=on_open, on_closed=on_closed)
+        return (await self.engine.invoke(_call(name, params, token, options))).activation
+
+    async def tell_or_start(
+        self, name: str, params: dict[str, JSON] | None = None, *, id: str, message: Telling
+    ) -> str:
+        """Tells the open execution with your id a message, or starts one that is told it first, in one commit.
+
+        Args:
+            name: the composition to start if no execution with the id is open.
+            params: its parameters.
+            id: your id for the execution.
+            message: `(name, payload)`, or `(name, payload, message id)`: a message id is taken once.
+
+        Returns:
+            The id of the run that is told.
+
+        Raises:
+            RefusedError: the composition does not exist, or the message is refused.
+        """
+        call = _call(name, params, "", StartOptions(id=id, on_open="use"))
+        invoked, _ = await self.engine.messages.tell_or_start(call, *message)
+        return invoked.activation
 
     # --- executions --------------------------------------------------------------------------
 
-    def execution(self, id: str) -> ExecutionHandle:
-        """The execution with this id, or the run of an action that was invoked by itself."""
-        return ExecutionHandle(self.engine, id, self.define)
+    def execution(self, id: str, run: str | None = None) -> ExecutionHandle:
+        """The execution with this id, or the run of an action that was invoked by itself.
+
+        Args:
+            id: the id of a run, or the one that you gave: then the open run, else the newest.
+            run: another run of the execution with your id.
+        """
+        return ExecutionHandle(self.engine, id, self.define, run)
 
     async def executions(
         self, *, name: str | None = None, status: str | None = None, limit: int = 30, skip: int = 0
@@ -178,8 +247,14 @@ async def _served(service: Service, settings: Settings, auth: str) -> ASGIApp:
     return create_app(api_of(service, settings, metrics), WINGS)
 
 
-def _call(name: str, params: dict[str, JSON] | None, token: str) -> Call:
-    return Call(name=_name(name), params=params or {}, namespace=NAMESPACE, idempotency_key=token)
+def _call(name: str, params: dict[str, JSON] | None, token: str, options: StartOptions) -> Call:
+    return Call(
+        name=_name(name),
+        params=params or {},
+        namespace=NAMESPACE,
+        idempotency_key=token,
+        options=PLAIN if options == PLAIN else options,
+    )
 
 
 def _name(name: str) -> Name:

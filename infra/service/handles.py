@@ -28,12 +28,23 @@ class ActionError(Error):
 
 
 class ExecutionHandle:
-    """An execution of an embedded engine. It need not exist: each method says so if it does not."""
+    """An execution of an embedded engine. It need not exist: each method says so if it does not.
+
+    Its id is the one of a run, or the one that you gave it: then each method means the open run, else the
+    newest, or the run that the handle was made for.
+    """
 
     def __init__(
-        self, engine: Engine, id: str, define: Callable[[Composition], Awaitable[None]]
+        self,
+        engine: Engine,
+        id: str,
+        define: Callable[[Composition], Awaitable[None]],
+        run: str | None = None,
     ) -> None:
-        self._engine, self.id, self._define = engine, id, define
+        self._engine, self.id, self._define, self.run = engine, id, define, run
+
+    async def _run(self) -> str:
+        return await self._engine.identities.run_of(NAMESPACE, self.id, self.run)
 
     async def wait(self, seconds: float | None = None) -> JSON:
         """Waits for an execution to end. Returns its result.
@@ -45,7 +56,7 @@ class ExecutionHandle:
             UnavailableError: the engine was closed meanwhile.
         """
         outcome = await self._engine.calls.outcome(
-            NAMESPACE, self.id, FOREVER_S if seconds is None else seconds
+            NAMESPACE, await self._run(), FOREVER_S if seconds is None else seconds
         )
         if outcome is None and seconds is None:
             raise UnavailableError(CLOSED.format(id=self.id))
@@ -61,7 +72,7 @@ class ExecutionHandle:
         Raises:
             NotFoundError: there is no such execution.
         """
-        return await self._engine.records.execution(NAMESPACE, self.id)
+        return await self._engine.records.execution(NAMESPACE, await self._run())
 
     async def history(self) -> list[dict[str, JSON]]:
         """All history entries so far of a composition's execution.
@@ -70,9 +81,10 @@ class ExecutionHandle:
             NotFoundError: there is no such execution.
         """
         entries: list[dict[str, Any]] = []
+        run = await self._run()
         while True:
             after = entries[-1]["seq"] if entries else 0
-            page = await self._engine.records.history(NAMESPACE, self.id, after=after, limit=PAGE)
+            page = await self._engine.records.history(NAMESPACE, run, after=after, limit=PAGE)
             entries += page
             if len(page) < PAGE:
                 return entries
@@ -99,7 +111,7 @@ class ExecutionHandle:
             NotFoundError: there is no such execution.
             ConflictError: it has ended.
         """
-        await self._engine.cancel(NAMESPACE, self.id)
+        await self._engine.cancel(NAMESPACE, await self._run())
 
     async def terminate(self) -> None:
         """Ends an execution at once, without finalizers, and all executions below it.
@@ -108,7 +120,7 @@ class ExecutionHandle:
             NotFoundError: there is no such execution.
             ConflictError: it has ended.
         """
-        await self._engine.cancel(NAMESPACE, self.id, terminate=True)
+        await self._engine.cancel(NAMESPACE, await self._run(), terminate=True)
 
     async def pause(self) -> None:
         """Begins no further step. Running steps end, and timers run on, until `resume`.
@@ -117,7 +129,7 @@ class ExecutionHandle:
             NotFoundError: there is no such execution.
             ConflictError: it has ended, or is express, or is an action that was invoked by itself.
         """
-        await self._engine.pauses.pause(NAMESPACE, self.id)
+        await self._engine.pauses.pause(NAMESPACE, await self._run())
 
     async def resume(self) -> None:
         """Lets a paused execution retry its failed step.
@@ -126,7 +138,7 @@ class ExecutionHandle:
             NotFoundError: there is no such execution.
             ConflictError: it is not paused.
         """
-        await self._engine.resume(NAMESPACE, self.id)
+        await self._engine.resume(NAMESPACE, await self._run())
 
     async def redrive(self, composition: Composition | None = None) -> None:
         """Continues a failed execution from its failed steps, with a corrected composition if given.
@@ -140,7 +152,22 @@ class ExecutionHandle:
         if composition is not None:
             await self._define(composition)
         tree = None if composition is None else composition.to_json()
-        await self._engine.redrive(NAMESPACE, self.id, tree)
+        await self._engine.redrive(NAMESPACE, await self._run(), tree)
+
+    async def tell(self, name: str, payload: JSON = None, *, id: str = "") -> bool:
+        """Tells an execution a message. Returns False if one with this id was told before.
+
+        Args:
+            name: of the message.
+            payload: any JSON.
+            id: by which the message is taken once; "" to take it in any case.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ClosedError: it has ended.
+            TooManyMessagesError: too many messages wait for it.
+        """
+        return await self._engine.messages.tell(NAMESPACE, await self._run(), name, payload, id)
 
     async def complete(self, result: JSON, *, step: str | None = None) -> None:
         """Answers a step that waits for its callback.
@@ -153,10 +180,10 @@ class ExecutionHandle:
             NotFoundError: there is no such execution.
             ConflictError: no such step waits, or several do.
         """
-        await self._engine.answering.answer_step(NAMESPACE, self.id, step, Success(boxed(result)))
+        outcome = Success(boxed(result))
+        await self._engine.answering.answer_step(NAMESPACE, await self._run(), step, outcome)
 
     async def fail(self, error: JSON, *, step: str | None = None) -> None:
         """Fails a step that waits for its callback; arguments and errors as for `complete`."""
-        await self._engine.answering.answer_step(
-            NAMESPACE, self.id, step, Failure(APPLICATION_ERROR, error)
-        )
+        outcome = Failure(APPLICATION_ERROR, error)
+        await self._engine.answering.answer_step(NAMESPACE, await self._run(), step, outcome)

@@ -21,7 +21,7 @@ from .following import Following
 
 if TYPE_CHECKING:
     from ....actions import Completion, Document, Opened
-    from ....composer import JSON, Event, Invoke, Resolved, Resumed
+    from ....composer import JSON, Event, Invoke, Message, Resolved, Resumed
     from ..core import Core
     from ..live import LiveExecution
     from .beginning import Work
@@ -55,6 +55,11 @@ class Inbox:
         """Hands an event to a fiber."""
         deliver = partial(run.execution.deliver, fiber, event, run.now_ms(self._clock))
         self._following.change(run, deliver)
+
+    def tell(self, run: LiveExecution, message: Message) -> None:
+        """Puts a message into the inbox of an execution; a fiber that waits for it hears it."""
+        tell = partial(run.execution.tell, message, run.now_ms(self._clock))
+        self._following.change(run, tell)
 
     def proceed(self, run: LiveExecution) -> None:
         """Lets an execution do what it can without an event."""

@@ -105,6 +105,13 @@ CATALOG = {
     "map": c.map("a", "b"),
     "map, all of it said": c.map("a", items=path("$.l"), concurrency=2, errors="collect"),
     "map over a list": c.map(c.retain("a"), items=[1, {"n": 2}], errors="wait"),
+    # messages
+    "receive": c.receive("approved"),
+    "receive, all of it said": c.receive(
+        c.all_of("a", c.any_of("b", "c")), timeout=60, early="drop"
+    ),
+    "tell": c.tell(path("$.to"), "approved"),
+    "tell, with a payload": c.tell("order-7", "approved", {"by": path("$.by")}),
     # transactions
     "call": c.call("account", path("$.k"), "add", {"n": path("$.n")}, expected_version=3),
     "read": c.read("account", "k"),

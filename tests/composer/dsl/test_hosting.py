@@ -9,6 +9,7 @@ from xingqiao.composer.dsl.composition import ROWS
 from xingqiao.composer.dsl.hosting import (
     NO_ENTITIES,
     NO_KEY,
+    NO_MESSAGES,
     NO_QUERIES,
     NO_STORE,
     NO_TIMER,
@@ -30,6 +31,8 @@ REASONS = {
     "participant": NO_STORE,
     "call": NO_ENTITIES,
     "queries": NO_QUERIES,
+    "receive": NO_MESSAGES,
+    "tell": NO_MESSAGES,
 }
 JAVASCRIPT = {"type": "function", "function": {"exec": {"kind": "nodejs:20", "code": "p => p"}}}
 

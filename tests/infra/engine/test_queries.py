@@ -154,6 +154,23 @@ async def test_one_that_is_redriven_answers_from_where_it_stands_again(made):
     assert await asked(made, id, reject="closed") == {"done": 1, "at": 6}
 
 
+async def test_messages_that_wait_are_seen_until_they_are_received():
+    part = composer.sequence(composer.receive("go"), composer.receive("stop"))
+    async with world() as made:
+        await made.put(main=composer.queries(part, last=path("$.n", default=None)))
+        id = await made.start("main")
+        await made.settle()
+
+        await made.engine.messages.tell(GUEST, id, "stop", {"n": 2}, "m-1")
+        (message,) = await asked(made, id, "$inbox")
+        assert (message["name"], message["id"], message["payload"]) == ("stop", "m-1", {"n": 2})
+        await made.engine.messages.tell(GUEST, id, "go", {"n": 1})
+
+        assert await asked(made, id, "$inbox") == []
+        assert await asked(made, id, "last") == 2
+        assert await made.result(id) == {"n": 2}
+
+
 # --- refused ------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,47 @@
+"""The state of an execution, as its fibers stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .waits import Invoking, Paused
+
+if TYPE_CHECKING:
+    from ..values import JSON
+    from .fiber import Fiber
+
+
+class Standing:
+    """What the fibers under way say of their execution."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+        fibers: dict[str, Fiber]
+
+    @property
+    def polled(self) -> list[tuple[str, int, JSON]]:
+        """The actions to poll, also after a crash: fiber, turn and ticket."""
+        return [
+            (fiber.id, fiber.turn, fiber.wait.ticket)
+            for fiber in self.fibers.values()
+            if isinstance(fiber.wait, Invoking) and fiber.wait.polled
+        ]
+
+    @property
+    def paused(self) -> bool:
+        """True if a fiber waits for an operator."""
+        return any(isinstance(fiber.wait, Paused) for fiber in self.fibers.values())
+
+    @property
+    def stuck(self) -> bool:
+        """True if a saga waits for an operator."""
+        return bool(self.stuck_fibers)
+
+    @property
+    def stuck_fibers(self) -> list[str]:
+        """The fibers in which a saga waits for an operator."""
+        return [
+            fiber.id
+            for fiber in self.fibers.values()
+            if isinstance(fiber.wait, Paused) and fiber.wait.stuck
+        ]
