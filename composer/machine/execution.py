@@ -16,7 +16,7 @@ from ..values import CANCELLED, Failure, Outcome, Success, failure
 from . import history
 from .changes import Changes
 from .commands import Abandon, CancelMembers, Command, Fork, Invoke, Listen, Rebind, Spawn
-from .conductor import advance, reissue
+from .conductor import advance
 from .cursor import Context, Cursor, Limits
 from .dialect import AskedAgain, Ended, MemberFailed, Redriven, Started
 from .events import Cancelled, Completed, Continued, Event, Joined, Resolved, Resumed
@@ -285,14 +285,6 @@ class Execution(Standing):
         return Changes(fibers={fiber: self.fibers[fiber]}, entries=self._held.pop(fiber))
 
     # --- state -------------------------------------------------------------------------------
-
-    def pending(self, now_ms: int) -> list[tuple[str, Invoke]]:
-        """The invocations under way, which are sent again after a crash."""
-        context = self._context(now_ms)
-        commands = (
-            (fiber.id, reissue(self.program, fiber, context)) for fiber in self.fibers.values()
-        )
-        return [(fiber, command) for fiber, command in commands if command is not None]
 
     @property
     def seen(self) -> QueryState | None:
