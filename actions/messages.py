@@ -7,7 +7,7 @@ from .errors import ConflictError, InvalidError, ThrottledError
 
 
 class ClosedError(ConflictError):
-    """The execution has ended: it takes no more messages."""
+    """The execution has ended, and the request needs one that is open."""
 
     code = "Closed"
 

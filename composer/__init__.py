@@ -75,6 +75,9 @@ from .dsl.combinators.sagas import (
     saga,
     step,
 )
+from .dsl.combinators.talking import (
+    queries,
+)
 from .dsl.combinators.timeouts import (
     within,
 )
@@ -218,6 +221,10 @@ from .machine.listening import (
 )
 from .machine.program import (
     Program,
+)
+from .machine.queries import (
+    QueryState,
+    query_answer,
 )
 from .machine.redrive import (
     RedriveError,
@@ -370,6 +377,7 @@ __all__ = [
     "Paused",
     "Program",
     "ProgramError",
+    "QueryState",
     "Queued",
     "Rebound",
     "RedriveError",
@@ -455,6 +463,8 @@ __all__ = [
     "parse",
     "participant",
     "path",
+    "queries",
+    "query_answer",
     "race",
     "raise_error",
     "read",

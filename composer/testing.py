@@ -19,6 +19,8 @@ import heapq
 import json
 from dataclasses import dataclass, field
 from itertools import count
+from math import inf
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .dsl.compiler import compile
@@ -45,6 +47,7 @@ from .machine.events import Accepted, Completed, Failed, TimerFired
 from .machine.execution import Execution
 from .machine.fiber import Fiber
 from .machine.plain import PLAIN
+from .machine.queries import VARIABLES, query_answer
 from .machine.timeouts import deadlines, told_again
 from .names import Name, activation_id
 from .simulated_messages import Mail, Told
@@ -102,6 +105,7 @@ class Run:
     paused: bool = False
     told: list[Told] = field(default_factory=list)
     attributes: dict[str, JSON] = field(default_factory=dict)
+    answers: list[JSON] = field(default_factory=list)  # to `queries`, by their instants
 
     @property
     def value(self) -> Any:
@@ -148,6 +152,7 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
     cancel_at: float | None = None,
     limits: Limits | None = None,
     run_timeout: float | None = None,
+    queries: Iterable[tuple[float, str]] = (),
 ) -> Run:
     """Runs a composition to its end, or until it waits for an event that no fake will make.
 
@@ -160,21 +165,24 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
         cancel_at: virtual seconds after which the execution is cancelled.
         limits: the machine's.
         run_timeout: virtual seconds for the whole run.
+        queries: the virtual second and the name of each query, also after the end; see `Run.answers`.
 
     Raises:
-        SimulationError: when an action has no fake.
+        SimulationError: when an action has no fake, or the composition has no such query.
     """
     fakes = {str(Name.parse(name)): fake for name, fake in (actions or {}).items()}
     given = {} if params is None else params
     if not isinstance(composition, Composition):
         machine = Simulation(composition, fakes, crash, limits or Limits(), messages)
         frames = composition.dialect.begun(_about(given))
-        return machine.run(given, cancel_at, frames=(*_limited(run_timeout), *frames))
+        return machine.run(
+            given, cancel_at, frames=(*_limited(run_timeout), *frames), queries=queries
+        )
     for name, function in composition.definitions():
         if isinstance(function, ActionFunction) and "entity" not in (function.annotations or ()):
             fakes.setdefault(name, function.function)
     machine = Simulation(compile(composition), fakes, crash, limits or Limits(), messages)
-    return machine.run(given, cancel_at, frames=_limited(run_timeout))
+    return machine.run(given, cancel_at, frames=_limited(run_timeout), queries=queries)
 
 
 def _limited(run_timeout: float | None) -> tuple[Frame, ...]:
@@ -219,6 +227,7 @@ class Simulation:
         self._stored: dict[str, str] = {}
         self._id = activation_id("0" * 32, "simulation", 0)
         self._now_ms = 0
+        self._asked: list[tuple[float, str]] = []
         self._execution = self._fresh()
         self.result = Run()
 
@@ -229,8 +238,10 @@ class Simulation:
         *,
         pc: int = 0,
         frames: tuple[Frame, ...] = (),
+        queries: Iterable[tuple[float, str]] = (),
     ) -> Run:
         """Starts it and follows it through virtual time."""
+        self._asked = sorted(((at * 1000, name) for at, name in queries), key=itemgetter(0))
         while not self._apply(self._execution.begin(copied(params), 0, pc=pc, frames=frames)):
             self._execution = self._fresh()  # the caller had no answer, and asks again
         return self._follow(None if cancel_at is None else round(cancel_at * 1000))
@@ -254,6 +265,7 @@ class Simulation:
             )
             if next_ms is None:
                 break
+            self._ask(next_ms)
             self._now_ms = max(self._now_ms, next_ms)
             if next_ms == cancel_ms:
                 if self._apply(self._execution.cancel(self._now_ms)):
@@ -263,9 +275,23 @@ class Simulation:
             else:
                 _, _, fiber, event = heapq.heappop(self._queue)
                 self._apply(self._execution.deliver(fiber, event, self._now_ms))
+        self._ask(inf)
         result.elapsed = self._now_ms / 1000
         result.paused = self._execution.paused
         return result
+
+    def _ask(self, before_ms: float) -> None:
+        """Answers the queries that are asked before an instant."""
+        while self._asked and self._asked[0][0] < before_ms:
+            _, name = self._asked.pop(0)
+            try:
+                state = self._execution.seen
+                assert state is not None  # noqa: S101  it has begun
+                answer = query_answer(self._program, name, state, self._limits.value_bytes)
+            except KeyError:
+                known = ", ".join((*self._program.queries, VARIABLES))
+                raise SimulationError(f"there is no query {name!r}: there are {known}") from None
+            self.result.answers.append(answer.value if isinstance(answer, Failure) else answer)
 
     def _tell(self) -> None:
         number = len(self.result.history) + 1

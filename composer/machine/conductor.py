@@ -60,6 +60,7 @@ from .frames import (
 )
 from .hearing import take
 from .operations import attempted
+from .queries import Remembering
 from .retries import final
 from .sagas.compensations import REVERT_ALL, Compensations, SagaStep
 from .sagas.operations import (
@@ -114,11 +115,12 @@ def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> T
         event: one that is not for the turn the fiber waits in is stale and changes nothing.
         context: the execution's id, the time, and the limits.
     """
-    cursor = Cursor(fiber, program.instructions, context)
+    kind = Remembering if program.queries else Cursor
+    cursor = kind(fiber, program.instructions, context)
     try:
         return _advanced(program.dialect, cursor, fiber, event)
     except OverlongError:  # the same again, up to the last place where the fiber can stop
-        again = Cursor(fiber, program.instructions, context)
+        again = kind(fiber, program.instructions, context)
         if cursor.places:
             again.stop = cursor.places
         else:
@@ -188,7 +190,7 @@ def _fiber(cursor: Cursor) -> Fiber:
         id=cursor.id,
         pc=NOWHERE if ended else cursor.pc,
         value=None if ended else cursor.value,
-        frames=() if ended else cursor.frames,
+        frames=cursor.remains if ended else cursor.frames,
         turn=cursor.turn,
         steps=cursor.steps,
         origin=cursor.origin,

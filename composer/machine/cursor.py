@@ -105,6 +105,11 @@ class Cursor:
         most = self.limits.at_once
         return None if most is None else most - self.spent - self.work
 
+    @property
+    def remains(self) -> tuple[Frame, ...]:
+        """The frames that the fiber leaves when it has ended: see `queries`."""
+        return ()
+
     def push(self, frame: Frame) -> None:
         self.frames = (*self.frames, frame)
 

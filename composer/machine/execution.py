@@ -16,16 +16,18 @@ from ..values import CANCELLED, Failure, Outcome, Success, failure
 from . import history
 from .changes import Changes
 from .commands import Abandon, CancelMembers, Command, Fork, Invoke, Listen, Rebind, Spawn
-from .conductor import advance, reissue
+from .conductor import advance
 from .cursor import Context, Cursor, Limits
 from .dialect import AskedAgain, Ended, MemberFailed, Redriven, Started
 from .events import Cancelled, Completed, Continued, Event, Joined, Resolved, Resumed
 from .fiber import NOWHERE, ROOT, Fiber, member_id, parent_of
 from .forks import Forks
+from .frames import Remembered
 from .history import Entry
 from .inbox import Inbox
 from .joins import Room, unbounded
 from .listening import arrives, closed, listens, received, wanted
+from .queries import last_state, remains, state_of
 from .standing import Standing
 from .steps import note_again
 from .storage import has_only_begun, is_next, last_event, of_this_generation, told_by_history
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from .history import StoredEntry
     from .inbox import Message
     from .program import Program
+    from .queries import QueryState
 
     Frames: TypeAlias = tuple[Frame, ...]
 
@@ -62,6 +65,7 @@ class Execution(Standing):
         "generation",
         "id",
         "inbox",
+        "last",
         "limits",
         "program",
         "room",
@@ -80,6 +84,7 @@ class Execution(Standing):
         self._overlong: dict[str, int] = {}  # when each fiber before a `Stretch` stopped, in ms
         # Without a bound until it counts against one: a redrive replays steps that already had room.
         self.room: Room = unbounded
+        self.last: QueryState | None = None  # what queries see once it has ended
 
     @classmethod
     def restore(  # noqa: PLR0913, PLR0917  what was stored has as many parts
@@ -133,7 +138,8 @@ class Execution(Standing):
         It has been `told` these messages before its first instruction. With `later` no instruction runs before the
         first `proceed`.
         """
-        root = Fiber(id=ROOT, pc=pc, value=value, frames=frames)
+        bottom = (Remembered({}),) if self.program.queries else ()
+        root = Fiber(id=ROOT, pc=pc, value=value, frames=(*bottom, *frames))
         self._forks.add(root)
         started = {**self._narrated(ROOT, Started(frames)), **deadlines_told(frames)}
         for message in told:
@@ -209,7 +215,8 @@ class Execution(Standing):
         for parent in self._forks.joins:
             changes.entries += self._counted(parent, now_ms)
         ended = Failure(CANCELLED, about) if about else failure(CANCELLED, "terminated")
-        self._end(Fiber(id=ROOT, pc=NOWHERE, value=None), ended, changes, now_ms)
+        left = remains(self.program, self.fibers.get(ROOT))
+        self._end(Fiber(id=ROOT, pc=NOWHERE, value=None, frames=left), ended, changes, now_ms)
         return self._concluded(changes)
 
     def redrive(
@@ -289,13 +296,11 @@ class Execution(Standing):
 
     # --- state -------------------------------------------------------------------------------
 
-    def pending(self, now_ms: int) -> list[tuple[str, Invoke]]:
-        """The invocations under way, which are sent again after a crash."""
-        context = self._context(now_ms)
-        commands = (
-            (fiber.id, reissue(self.program, fiber, context)) for fiber in self.fibers.values()
-        )
-        return [(fiber, command) for fiber, command in commands if command is not None]
+    @property
+    def seen(self) -> QueryState | None:
+        """What queries see: how it stands, or how it was when it ended."""
+        root = self.fibers.get(ROOT)
+        return self.last if root is None else state_of(self.program, root)
 
     @property
     def stretch(self) -> Stretch | None:
@@ -450,6 +455,7 @@ class Execution(Standing):
     def _end(self, root: Fiber, outcome: Outcome, changes: Changes, now_ms: int) -> None:
         changes.outcome = outcome
         self.fibers[ROOT] = root
+        self.last = last_state(root, outcome) or self.last
         if self.inbox is not None:
             changes.entries += closed(self.inbox, now_ms)
         detail = self._narrated(ROOT, Ended(outcome))

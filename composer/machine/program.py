@@ -43,6 +43,7 @@ class Program:
     instructions: tuple[Instruction, ...] = field(compare=False)
     functions: dict[str, FunctionCode] = field(default_factory=dict, compare=False)
     dialect: Dialect = field(default=PLAIN, compare=False)
+    queries: dict[str, Template] = field(default_factory=dict, compare=False)  # by name
     hash: str = field(init=False, default="")
     spans: bool = field(init=False, compare=False, default=False)  # has transactions or sagas
 
@@ -64,6 +65,7 @@ class Program:
             "version": VERSION,
             "instructions": [_to_json(instruction) for instruction in self.instructions],
             "functions": dict(self.functions),
+            **({"queries": _TEMPLATES[0](self.queries)} if self.queries else {}),
         }
 
     @classmethod
@@ -87,7 +89,17 @@ class Program:
         dialect = dialects.of(doc)
         ops = {kind.__name__: kind for kind in dialect.operations}
         instructions = tuple(_from_json(at, item, len(items), ops) for at, item in enumerate(items))
-        return cls(instructions, codes, dialect)
+        return cls(instructions, codes, dialect, _queries(doc.get("queries", {})))
+
+
+def _queries(doc: JSON) -> dict[str, Template]:
+    try:
+        made: dict[str, Template] = _TEMPLATES[1](doc)
+    except (TypeError, AttributeError, ExpressionError) as error:
+        raise ProgramError(
+            f"'queries' are templates by name, not {doc!r:.200} ({error})"
+        ) from error
+    return made
 
 
 def _is_function(doc: JSON) -> bool:
@@ -160,6 +172,10 @@ _PREDICATE: _Codec = (
     lambda value: value.to_json() if value is not None else None,
     lambda doc: parse_predicate(doc) if doc is not None else None,
 )
+_TEMPLATES: _Codec = (
+    lambda value: {name: template.to_json() for name, template in value.items()},
+    lambda doc: {name: Template.from_json(item) for name, item in doc.items()},
+)
 _CODECS: dict[str, _Codec] = {
     "action": _TEXT,
     "all": _plain(bool),
@@ -168,10 +184,7 @@ _CODECS: dict[str, _Codec] = {
         lambda value: [list(indexes) for indexes in value],
         lambda doc: tuple(map(_INDEXES[1], doc)),
     ),
-    "assignments": (
-        lambda value: {name: template.to_json() for name, template in value.items()},
-        lambda doc: {name: Template.from_json(item) for name, item in doc.items()},
-    ),
+    "assignments": _TEMPLATES,
     "bound": _TEXT,
     "branches": _INDEXES,
     "calls": _TEMPLATE,

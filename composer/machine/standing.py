@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .conductor import reissue
 from .waits import Invoking, Paused
 
 if TYPE_CHECKING:
     from ..values import JSON
+    from .commands import Invoke
+    from .cursor import Context
     from .fiber import Fiber
+    from .program import Program
 
 
 class Standing:
@@ -17,6 +21,17 @@ class Standing:
     __slots__ = ()
     if TYPE_CHECKING:
         fibers: dict[str, Fiber]
+        program: Program
+
+        def _context(self, now_ms: int) -> Context: ...
+
+    def pending(self, now_ms: int) -> list[tuple[str, Invoke]]:
+        """The invocations under way, which are sent again after a crash."""
+        context = self._context(now_ms)
+        commands = (
+            (fiber.id, reissue(self.program, fiber, context)) for fiber in self.fibers.values()
+        )
+        return [(fiber, command) for fiber, command in commands if command is not None]
 
     @property
     def polled(self) -> list[tuple[str, int, JSON]]:

@@ -159,6 +159,8 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     f"POST {_EXECUTION}/reset": _deploy("reset"),
     f"POST {_EXECUTION}/fork": _deploy("fork"),
     f"POST {_EXECUTION}/answer": Permission(Right.INVOKE, "answer"),
+    f"GET {_EXECUTION}/queries": LOOK,
+    f"GET {_EXECUTION}/queries/{{name}}": LOOK,
     f"GET {_EXECUTION}/messages": LOOK,
     f"POST {_EXECUTION}/messages/{{name}}": Permission(Right.INVOKE, "tell"),
     f"POST {_EXECUTION}/annotate": _deploy("annotate"),

@@ -21,6 +21,7 @@ from .options import (
     period,
     values,
 )
+from .queries import query
 from .resets import fork, reset
 from .standing import show
 from .watching import logs, watch
@@ -50,6 +51,7 @@ execution.add_command(watch)
 execution.add_command(logs)
 execution.add_command(reset)
 execution.add_command(fork)
+execution.add_command(query)
 execution.add_command(tell)
 execution.add_command(messages)
 execution.add_command(count)

@@ -189,6 +189,11 @@ def _check_program(name: str, program: Program, parts: Parts, target: str) -> No
             f"composition {name!r}: the name becomes part of a URL: "
             "use only letters, digits, '_' and '-'"
         )
+    if program.queries:
+        raise BundleError(
+            f"composition {name}, queries: {target} cannot run it: only a server answers queries: "
+            "remove the queries, or run the composition on a server"
+        )
     compiled: dict[str, Any] = program.to_json()
     for step in compiled["instructions"]:
         where = f"composition {name}, {step.get('path') or step['op'].lower()}"

@@ -38,6 +38,9 @@ from .prices import (
 from .programs import (
     program_document,
 )
+from .queries import (
+    Answer,
+)
 from .records import (
     Records,
 )
@@ -74,6 +77,7 @@ __all__ = [
     "EVENT",
     "LARGE_BYTES",
     "MODIFIED",
+    "Answer",
     "Attachment",
     "Beginning",
     "Companion",

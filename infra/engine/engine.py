@@ -42,6 +42,7 @@ from .inbox.pending import withdraw
 from .messages import Messages
 from .news import News
 from .pauses import Pauses
+from .queries import Queries
 from .queues.queues import Queues
 from .records import Records
 from .recovery import Recovery
@@ -145,7 +146,7 @@ class Engine:
         self.endings = Endings(core, self._inbox, self._recovery)
         self._redrives = Redrives(self._parts, self._tick, self._inbox, restoring)
         self.letters = DeadLetters(parts, tick, self._inbox, self._letters, self._redrives)
-        self.records = Records(self._parts, restoring)
+        self.records, self.queries = Records(self._parts, restoring), Queries(core, restoring)
         self.annotations = Annotations(core, self._recovery)
         self.finding = Finding(self._parts, self.records)
         self.watching = Watching(self._parts, self.records, self._news)

@@ -275,8 +275,8 @@ class LiveExecution:
 
     # --- rows --------------------------------------------------------------------------------
 
-    def row(self, status: str, ended_ms: int | None) -> ExecutionRow:
-        """The execution as it is stored."""
+    def row(self, status: str, ended_ms: int | None, answers: Stored | None = None) -> ExecutionRow:
+        """The execution as it is stored; once it has ended, with where its last answers are."""
         origin = self.origin
         action = origin.action
         body: Stored = {
@@ -303,6 +303,8 @@ class LiveExecution:
             body["messages"] = True
         if self.redriven_ms:
             body["redriven"] = self.redriven_ms
+        if answers is not None:
+            body["answers"] = answers
         body |= origin.beyond_defaults(self.id)
         return ExecutionRow(
             id=self.id,

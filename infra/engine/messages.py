@@ -144,16 +144,7 @@ class Messages:
             run = await self._recovery.standing(namespace, execution)
         except ConflictError:
             return []
-        inbox = run.execution.inbox
-        return [
-            {
-                "seq": message.number,
-                "name": message.name,
-                **({"id": message.id} if message.id else {}),
-                "payload": message.payload,
-            }
-            for message in inbox or ()
-        ]
+        return waiting_in(run)
 
     # --- told with a start -------------------------------------------------------------------
 
@@ -237,6 +228,19 @@ class Messages:
         """Drops ids of messages of executions that are not kept any more: see `Executions.forget_names`."""
         _, last = await self._sweep.forget(after, count, before_ms)
         return last
+
+
+def waiting_in(run: LiveExecution) -> list[Stored]:
+    """The messages that an execution in memory has not received yet, in order of arrival."""
+    return [
+        {
+            "seq": message.number,
+            "name": message.name,
+            **({"id": message.id} if message.id else {}),
+            "payload": message.payload,
+        }
+        for message in run.execution.inbox or ()
+    ]
 
 
 def check_size(payload: JSON) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...actions import StartOptions, UnavailableError
-from ...composer import APPLICATION_ERROR, NOTHING, Error, Failure, Success, boxed, changed
+from ...composer import APPLICATION_ERROR, NOTHING, Error, Failure, Success, boxed, changed, copied
 from ..engine import Place
 
 if TYPE_CHECKING:
@@ -89,6 +89,21 @@ class ExecutionHandle:
             entries += page
             if len(page) < PAGE:
                 return entries
+
+    async def query(self, name: str, *, reject: str = "") -> JSON:
+        """Answers a query that the composition declares, or a built-in one such as `$variables`.
+
+        Args:
+            name: the name of the query.
+            reject: `closed` to refuse if the execution has ended, `failed` to refuse if it has failed.
+
+        Raises:
+            NotFoundError: there is no such execution, or it has no such query.
+            ConflictError: it has ended, and `reject` refuses that.
+            GoneError: it has ended, and the answer was not kept.
+        """
+        given = await self._engine.queries.answer(NAMESPACE, self.id, name, reject=reject)
+        return copied(given.value)
 
     async def cancel(self) -> None:
         """Asks an execution to stop: running steps are abandoned, finalizers and compensations run.

@@ -11,7 +11,18 @@ fields and takes the error path; conditions have JavaScript's truth (an empty li
 Each combinator is a constructor and, beside the constructor, the `Row` that describes it.
 """
 
-from . import actions, concurrency, control, data, errors, loops, messages, sagas, transactions
+from . import (
+    actions,
+    concurrency,
+    control,
+    data,
+    errors,
+    loops,
+    messages,
+    sagas,
+    talking,
+    transactions,
+)
 
 __all__ = [
     "actions",
@@ -22,5 +33,6 @@ __all__ = [
     "loops",
     "messages",
     "sagas",
+    "talking",
     "transactions",
 ]

@@ -39,6 +39,7 @@ class Inbox:
         self._starts = Starts(core.parts, core.tick, core.bounds)
         self._following = Following(core, self._starts, self.completed)
         self.stretching = self._following.stretching
+        self.proceed = self._following.proceed
 
     def close(self) -> None:
         """Ignores all further completions: the failures that invokers report while they stop are not real."""
@@ -61,10 +62,6 @@ class Inbox:
         """Puts a message into the inbox of an execution; a fiber that waits for it hears it."""
         tell = partial(run.execution.tell, message, run.now_ms(self._clock))
         self._following.change(run, tell)
-
-    def proceed(self, run: LiveExecution) -> None:
-        """Lets an execution do what it can without an event."""
-        self._following.proceed(run)
 
     def cancel(self, run: LiveExecution) -> None:
         """Asks an execution to stop."""

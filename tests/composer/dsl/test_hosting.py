@@ -10,6 +10,7 @@ from xingqiao.composer.dsl.hosting import (
     NO_ENTITIES,
     NO_KEY,
     NO_MESSAGES,
+    NO_QUERIES,
     NO_STORE,
     NO_TIMER,
     ONE_THREAD,
@@ -30,6 +31,7 @@ REASONS = {
     "transaction": NO_STORE,
     "participant": NO_STORE,
     "call": NO_ENTITIES,
+    "queries": NO_QUERIES,
     "receive": NO_MESSAGES,
     "tell": NO_MESSAGES,
 }
