@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ...composer import Entry
     from .bounds import Bounds
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class Core:
     """The parts of an engine that most of its modules work with.
 
-    `timers` follow the elapsed time, `alarms` the clock. `stuck` is called with a saga that cannot go on.
+    `timers` follow the elapsed time, `alarms` the clock. `stuck` is called with a saga that cannot go on,
+    `close` with the children of an execution that has ended.
     """
 
     parts: Parts
@@ -39,3 +40,4 @@ class Core:
     functions: Functions
     tasks: asyncio.TaskGroup
     stuck: Callable[[LiveExecution, list[Entry]], None]
+    close: Callable[[Mapping[str, str]], None]
