@@ -16,6 +16,9 @@ from .dsl.combinators.actions import (
     dynamic,
     function,
 )
+from .dsl.combinators.children import (
+    child,
+)
 from .dsl.combinators.concurrency import (
     after,
     any,
@@ -148,10 +151,16 @@ from .languages.asl.running.task_tokens import (
 from .machine.changes import (
     Changes,
 )
+from .machine.children import (
+    CHILD_FAILED,
+    child_failed,
+    child_started,
+)
 from .machine.commands import (
     Abandon,
     Again,
     Annotate,
+    Child,
     Command,
     Invoke,
     Spawn,
@@ -309,6 +318,7 @@ __all__ = [
     "ANNOTATION_REFUSED",
     "APPLICATION_ERROR",
     "CANCELLED",
+    "CHILD_FAILED",
     "CONDUCTING",
     "DIALECTS",
     "EXECUTION_FAILED",
@@ -339,6 +349,7 @@ __all__ = [
     "Cancelled",
     "CaptureError",
     "Changes",
+    "Child",
     "Command",
     "Compensating",
     "Completed",
@@ -418,6 +429,9 @@ __all__ = [
     "capture_class",
     "changed",
     "check_part",
+    "child",
+    "child_failed",
+    "child_started",
     "classes_of",
     "classes_told",
     "compile",

@@ -38,6 +38,8 @@ from .fakes import (
     computed,
     event_of,
     held_up,
+    of_child,
+    stopped_child,
 )
 from .freezing import changed
 from .machine.commands import Abandon, Again, Annotate, Invoke, Spawn
@@ -385,6 +387,8 @@ class Simulation:
                         if not (item[2] == fiber and getattr(item[3], "turn", None) == turn)
                     ]
                     heapq.heapify(self._queue)
+                    if command.asks:  # a child that is asked to stop does so at once
+                        self._push(self._now_ms, fiber, stopped_child(turn))
         for stored in changes.fibers.values():
             self._arm(stored)
 
@@ -423,6 +427,8 @@ class Simulation:
         if command.later:
             self._push(self._now_ms, fiber, Accepted(command.turn, {}))
         delay_ms, event = self._answer(name, answer, command, fiber)
+        if command.child is not None:
+            delay_ms, event = of_child(command, command.child, delay_ms, event)
         if event is not None:
             self._push(self._now_ms + delay_ms, fiber, event)
 

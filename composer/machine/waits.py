@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 class Invoking(Part):
     """Waits for an action. It has a `ticket` once the action is to answer later, or is `polled` for its answer.
 
-    `details` came with its last heartbeat.
+    `details` came with its last heartbeat. With an `unwind_reason` the action was asked to stop, and the fiber
+    unwinds when it has ended.
     """
 
     ticket: JSON = None
     polled: bool = False
     details: JSON = None
+    unwind_reason: Interruption | None = None
 
     def values(self) -> Iterable[JSON]:
         return () if self.details is None else (self.details,)
@@ -36,13 +38,15 @@ class Invoking(Part):
             doc["polled"] = True
         if self.details is not None:
             doc["details"] = keep(self.details)
+        if self.unwind_reason is not None:
+            doc["cause"] = reason_to_json(self.unwind_reason)
         return doc
 
     @classmethod
     def from_json(cls, doc: Document, load: Callable[[JSON], JSON]) -> Self:
-        if "details" in doc:
-            return cls(**{**doc, "details": load(doc["details"])})
-        return cls(**doc)
+        details = load(doc["details"]) if "details" in doc else None
+        reason = reason_from_json(doc["cause"]) if "cause" in doc else None
+        return cls(doc["ticket"], doc.get("polled", False), details, reason)
 
 
 @frozen

@@ -49,6 +49,7 @@ _REFUSED = {
     "Hear": "only a server keeps messages until a composition receives them",
     "Tell": "only a server knows the executions that can be told a message",
     "Annotate": "only a server finds executions by attributes: leave annotate out",
+    "Adopt": "only a server keeps executions with ids and parents",
     "Operate": "only a server keeps entities",
     "Open": "transactions need entities, which only a server keeps",
     "Coordinate": "transactions need entities, which only a server keeps",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ...composer import Entry, Invoke, Outcome
     from .bounds import Bounds
@@ -26,8 +26,8 @@ class Core:
     """The parts of an engine that most of its modules work with.
 
     `timers` follow the elapsed time, `alarms` the clock. `stuck` is called with a saga that cannot go on,
-    `tell` with a step that tells another execution a message, and `unwaited` with the end of a run that nobody
-    waits for.
+    `tell` with a step that tells another execution a message, `unwaited` with the end of a run that nobody
+    waits for, and `close` with the children of an execution that has ended.
     """
 
     parts: Parts
@@ -43,3 +43,4 @@ class Core:
     stuck: Callable[[LiveExecution, list[Entry]], None]
     tell: Callable[[LiveExecution, str, Invoke], None]
     unwaited: Callable[[LiveExecution, Outcome], None]
+    close: Callable[[Mapping[str, str]], None]

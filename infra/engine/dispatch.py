@@ -18,6 +18,7 @@ from ...actions import (
 )
 from ...composer import Failure, boxed, task_token, told_again
 from .completion_tokens import Place
+from .offspring import CHILD
 from .outcomes import ACTIVITY
 from .targets import asked, given
 
@@ -139,6 +140,7 @@ class Dispatch:
             owner="" if origin.solo else origin.owner,
             states=run.execution.program.dialect.integrates,
             again=command.again,
+            child=command.child,
         )
 
     def resume(
@@ -272,7 +274,9 @@ class Dispatch:
         return True
 
     def cancel(self, active: ActiveInvocation) -> None:
-        """Stops a step that nobody waits for any more."""
+        """Stops a step that nobody waits for any more, or asks a child to stop."""
+        if active.kind == CHILD and active.ending:
+            return  # how it is closed says what becomes of it
         if active.child is not None:
             self._cancel_child(active)
             return

@@ -21,6 +21,7 @@ from .alarms import Alarms
 from .annotations import Annotations
 from .bounds import Bounds
 from .calls import Calls
+from .children import Children
 from .completion_tokens import Tokens
 from .completions import Answering
 from .core import Core
@@ -41,6 +42,7 @@ from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
 from .messages import Messages
 from .news import News
+from .offspring import CHILD
 from .pauses import Pauses
 from .queries import Queries
 from .queues.queues import Queues
@@ -59,7 +61,7 @@ from .waiters import Waiters
 from .watching import Watching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 
     from ...actions import Call, Change, Clock, Ids, Invoker, Quotas, Store, Write
     from ...composer import JSON, Composition, Invoke, Name, Outcome, Resolved, Resumed
@@ -96,7 +98,7 @@ class Engine:
     def __init__(  # noqa: PLR0913  the ports it needs
         self,
         store: Store,
-        invokers: Mapping[str, Invoker],
+        invokers: MutableMapping[str, Invoker],
         *,
         clock: Clock,
         ids: Ids,
@@ -136,7 +138,7 @@ class Engine:
             parts=self._parts, tick=self._tick, bounds=self._bounds, timers=self._timers,
             alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
             letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=alarms.stuck,
-            tell=self._tell, unwaited=self._unwaited_ended,
+            tell=self._tell, unwaited=self._unwaited_ended, close=self._close,
         )  # fmt: skip
         inbox = self._inbox = Inbox(core)
         due, restoring = Due(clock, inbox, self._alarms), Restoring(parts)
@@ -152,7 +154,9 @@ class Engine:
         self.watching = Watching(self._parts, self.records, self._news)
         self.identities = Identities(core)
         self.resets = Resets(core, self._inbox, restoring, self.endings, self.identities)
-        self.calls = Calls(self.identities, self._inbox, self.records, self.endings)
+        self.calls = Calls(self.identities, inbox, self.records, self.endings)
+        self.children = Children(core, self.calls, self._recovery, self.endings)
+        invokers[CHILD] = self.children
         self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))
         self.pauses = Pauses(core, self._inbox, self._recovery)
         self.messages = Messages(self.identities, inbox, self._recovery, self.calls)
@@ -177,6 +181,7 @@ class Engine:
         self._closing.callback(self.schedules.tasks.cancel)
         opening = self._tasks.create_task(self.queues.begin(self._recovery.settled))
         self._closing.callback(opening.cancel)
+        self._closing.callback(self.children.stop)
         self._dispatch.hold()
         if not self._paused:
             self._recovery.begin()
@@ -443,6 +448,9 @@ class Engine:
 
     def _tell(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         self.messages.carry_out(run, fiber, command)
+
+    def _close(self, children: Mapping[str, str]) -> None:
+        self.children.close(children)
 
     def _cancel_child(self, active: ActiveInvocation) -> None:
         """In turn with others: an execution may have started many."""

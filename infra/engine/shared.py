@@ -120,6 +120,7 @@ class Parts:
     attributes: dict[str, dict[str, str]] = field(
         default_factory=dict
     )  # types, by namespace and name
+    offspring: dict[str, dict[str, str]] = field(default_factory=dict)  # see `children`
 
     def used(self, namespace: str) -> Usage:
         """The current usage of a namespace."""
