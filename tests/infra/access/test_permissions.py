@@ -29,6 +29,7 @@ WITHOUT_KEY = {
     "* /api/v1/web/{path:path}",  # tests/infra/http/test_web.py
     "* /lambda-url/{url}", "* /lambda-url/{url}/{path:path}",  # tests/infra/lambdas/test_urls.py
     "POST /api/v1/webhooks/{token}", "POST /api/v1/completions/{token}",
+    "POST /api/v1/completions/{token}/heartbeat",
 }  # fmt: skip
 WITH_KEY = [route for route in EVERY_ROUTE if ROUTES[route].door is Door.KEY]
 PLACES = {
