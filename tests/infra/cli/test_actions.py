@@ -210,3 +210,17 @@ def test_a_call_with_a_token_starts_one_execution(xingqiao, action):
 
     assert first["activationId"] == second["activationId"]
     assert second["response"]["success"]
+
+
+def test_a_start_may_have_time_limits(xingqiao, tmp_path):
+    file = tmp_path / "waits.py"
+    file.write_text("from xingqiao import composer\n\ncomposition = composer.wait(3600)\n")
+    xingqiao("action", "create", "act_waits", file)
+
+    late = xingqiao("invoke", "act_waits", "--blocking", "--run-timeout", "1s")
+    started = xingqiao("invoke", "act_waits", "--execution-timeout", "2h", "--json").json
+    history = xingqiao("execution", "history", started["activationId"], "--json").out
+
+    assert (late.code, "the run has not ended within 1 seconds" in late.err) == (6, True)
+    assert '"bound":"execution_timeout"' in history.replace(" ", "")
+    xingqiao("execution", "cancel", started["activationId"])
