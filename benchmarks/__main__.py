@@ -16,6 +16,7 @@ from . import (
     growth,
     over_http,
     platform,
+    queues,
     recovery,
     server,
     states,
@@ -39,6 +40,7 @@ WORKLOADS = {
     "transfers": transfers.transfers,
     "clouds": clouds.clouds,
     "states": states.states,
+    "queues": queues.queues,
     "bystander": bystander.bystanders,
 }
 SMOKE = 0.01
