@@ -17,6 +17,7 @@ from . import (
     messages,
     over_http,
     platform,
+    queues,
     recovery,
     scheduling,
     server,
@@ -42,6 +43,7 @@ WORKLOADS = {
     "transfers": transfers.transfers,
     "clouds": clouds.clouds,
     "states": states.states,
+    "queues": queues.queues,
     "bystander": bystander.bystanders,
     "schedules": scheduling.schedules,
 }

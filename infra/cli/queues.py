@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def queue() -> None:
-    """Look at task queues and limit them: list, get, set, unset.
+    """Look at task queues and set their limits: list, get, set, unset.
 
     The tasks of an action with `queue=` wait until a worker takes them; see `xingqiao worker`.
     """
@@ -45,7 +45,7 @@ def list_(client: Client, *, as_json: bool) -> None:
 @as_json
 @connected
 def get(client: Client, name: str, *, as_json: bool) -> None:
-    """Show the queue NAME: its tasks, its workers by version and its limits."""
+    """Show the backlog, the workers and the limits of the queue NAME."""
     found = client.ask("GET", _path(name))
     output.write_json(found) if as_json else output.document(found)
 
@@ -65,25 +65,30 @@ def get(client: Client, name: str, *, as_json: bool) -> None:
     metavar="KEY WEIGHT",
     help="Tasks of KEY in one of its turns [default: 1]. Repeatable.",
 )
+@as_json
 @connected
-def set_(client: Client, name: str, **given: Any) -> None:
-    """Set the limits of the queue NAME, in place of those that it has. Tasks wait; none is refused."""
+def set_(client: Client, name: str, *, as_json: bool, **given: Any) -> None:
+    """Replace the limits of the queue NAME.
+
+    Tasks over a limit wait in order; none is refused.
+    """
     each = _given(concurrent=given["key_concurrent"], per_minute=given["key_per_minute"])
     body = _given(
         concurrent=given["concurrent"], per_minute=given["per_minute"], each_key=each or None,
         weights=dict(given["weights"]) or None,
     )  # fmt: skip
-    client.ask("PUT", _path(name), body=body)
-    output.done(f"the queue {name} is set")
+    found = client.ask("PUT", _path(name), body=body)
+    output.write_json(found) if as_json else output.done(f"the limits of the queue {name} are set")
 
 
 @queue.command()
 @click.argument("name")
+@as_json
 @connected
-def unset(client: Client, name: str) -> None:
-    """Remove the limits of the queue NAME. Its tasks stay."""
+def unset(client: Client, name: str, *, as_json: bool) -> None:
+    """Remove the limits of the queue NAME; its tasks stay."""
     client.ask("DELETE", _path(name))
-    output.done(f"the queue {name} has no limits")
+    output.write_json({"name": name}) if as_json else output.done(f"the queue {name} has no limits")
 
 
 def _given(**values: Any) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..worker import Options, Server, Worker
 from . import files, output
 from .options import FILE, connected
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from ..worker import Options
     from .client import Client
 
 
@@ -39,13 +39,15 @@ if TYPE_CHECKING:
 )
 @connected
 def worker(client: Client, file: Path, queue: str | None, **given: Any) -> None:
-    """Run the functions of FILE on the tasks of a queue, until SIGTERM or SIGINT.
+    """Run the functions of FILE on the tasks of a queue.
 
-    FILE is a Python file with functions marked `@composer.action(queue="NAME")`. Deploy it first with
+    The worker runs until SIGTERM or SIGINT. FILE is a Python file with functions marked `@composer.action(queue="NAME")`. Deploy it first with
     `xingqiao deploy FILE`. A function with a parameter `step` can tell how far it is and learns when it
     should stop. On SIGTERM the worker takes no more tasks, tells those that run to stop, and cancels them
     after the grace: a task that is not answered then is left to its timeout.
     """
+    from ..worker import Options  # noqa: PLC0415  no other command needs it
+
     functions, queue = _functions(file, queue)
     options = Options(
         queue=queue,
@@ -59,6 +61,8 @@ def worker(client: Client, file: Path, queue: str | None, **given: Any) -> None:
 
 
 async def _work(client: Client, functions: dict[str, Callable[..., Any]], options: Options) -> None:
+    from ..worker import Server, Worker  # noqa: PLC0415  no other command needs it
+
     loop = asyncio.get_running_loop()
     async with Server(client.url, client.auth, client.ca) as server:
         made = Worker(server, functions, options)

@@ -15,6 +15,7 @@ from xingqiao.infra.cli.main import cli
 TEXTS = {
     "schema",
     "serve",
+    "worker",
     "dev",
     "show",
     "export",
