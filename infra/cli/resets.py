@@ -36,6 +36,8 @@ def _place(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--name", help="Composition to use, if the file has several [default: the last]."),
         click.option("--file", type=FILE, help="File with a corrected composition for the new run."),
+        click.option("--messages", type=click.Choice(["keep", "drop"]), default="keep", show_default=True,
+                     help="Tell the new run the messages that came after the entry, or not."),
         click.option("--reason", default="", help="Text for the history."),
         click.option("--step", help="Path of a step, or name of its action: its last run."),
         click.option("--to", type=Entry(), metavar="ENTRY", help="Number of a history entry, first or last [default: last]."),
@@ -98,6 +100,7 @@ def _body(  # noqa: PLR0913  the options that choose an entry
     reason: str,
     file: Path | None,
     name: str | None,
+    messages: str,
 ) -> dict[str, Any]:
     """The request's body; the actions that the file defines are deployed first."""
     if to is not None and step is not None:
@@ -105,6 +108,8 @@ def _body(  # noqa: PLR0913  the options that choose an entry
     body: dict[str, Any] = {"to": {"step": step} if step is not None else to or "last"}
     if reason:
         body["reason"] = reason
+    if messages != "keep":
+        body["messages"] = messages
     if file is not None:
         contents = files.read(file)
         _, composition = contents.main(file, name)

@@ -96,12 +96,17 @@ class Messages:
         run = await self._fresh(namespace, execution, id)
         taken = self._tick.durable()  # the first of two with this id may be on its way
         if run is not None:
-            self._put(run, Message(0, name, id, payload))
+            self.put(run, Message(0, name, id, payload))
         await taken
         return run is not None
 
-    def _put(self, run: LiveExecution, message: Message) -> None:
-        """Puts a message into an inbox, in the next commit."""
+    def put(self, run: LiveExecution, message: Message) -> None:
+        """Puts a message into an inbox, in the next commit. Its number is not used.
+
+        Raises:
+            ConflictError: the execution receives no messages.
+            TooManyMessagesError: too many messages wait for it.
+        """
         if run.origin.solo or run.origin.express:
             what = "an express execution" if run.origin.express else "a single action"
             raise ConflictError(f"Execution {run.id} receives no messages: it is {what}.")
@@ -110,7 +115,7 @@ class Messages:
         if not accepts(machine.inbox, machine.fibers.values(), machine.program, message):
             raise TooManyMessagesError(FULL.format(id=run.id, count=MAX_MESSAGES))
         self._inbox.tell(run, message)
-        self._note_id(run, message.id)
+        self.note_id(run, message.id)
 
     async def _fresh(self, namespace: str, execution: str, id: str) -> LiveExecution | None:
         """The execution, to be used before anything is awaited; None if it knows the message."""
@@ -168,7 +173,7 @@ class Messages:
         self._check_receives(call)
         call = replace(call, options=changed(call.options, on_open="use"))
         told = (Message(FIRST, name, id, payload),)
-        beside = Beside(told=told, begun=partial(self._note_id, id=id))
+        beside = Beside(told=told, begun=partial(self.note_id, id=id))
         while True:
             invoked = await self._calls.invoke(call, beside=beside)
             if invoked.started:
@@ -184,7 +189,7 @@ class Messages:
                 f"{action.name} cannot be started with a message: only a composition receives messages."
             )
 
-    def _note_id(self, run: LiveExecution, id: str) -> None:
+    def note_id(self, run: LiveExecution, id: str) -> None:
         """Notes that an execution was told a message with this id."""
         if id:
             told = told_document(run.id, id, self._parts.clock.now_ms())
@@ -209,7 +214,7 @@ class Messages:
             if place not in run.put_off:
                 return  # it was cancelled meanwhile
             if target is not None:
-                self._put(target, Message(0, tell.name, tell.id, command.params))
+                self.put(target, Message(0, tell.name, tell.id, command.params))
         except UnavailableError as error:
             log.warning("execution %s cannot tell a message now: %s", run.id, error)
             again = partial(self.carry_out, run, fiber, command)

@@ -15,7 +15,7 @@ from ...actions import (
     StartOptions,
     check_options,
 )
-from ...composer import LAST, NOTHING, ResetError, frozen
+from ...composer import LAST, MESSAGE_RECEIVED, NOTHING, Message, ResetError, frozen
 from . import stored_values
 from .identities import key_of
 from .origins import Source
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from ...actions import ExecutionRow, Write
     from ...composer import JSON, Changes, Program
-    from .core import Core
     from .endings import Endings
     from .identities import Identities
     from .inbox.inbox import Inbox
     from .live import LiveExecution
+    from .messages import Messages
     from .restoring import Restoring
     from .stored_values import Stored
 
@@ -60,6 +60,7 @@ class Place:
         composition: composition for the new run; None for that of the execution.
         value: another input for the step that the entry asks for; `NOTHING` for the recorded one.
         reason: text for the history.
+        messages: `keep` to tell the new run the messages that came later, `drop` to forget them.
     """
 
     to: int | str = LAST
@@ -67,15 +68,20 @@ class Place:
     composition: JSON = None
     value: JSON = NOTHING
     reason: str = ""
+    messages: str = "keep"
 
 
 @frozen
 class _Begun:
-    """A new run, not yet known to anybody: the changes that take it up, and the history that it begins with."""
+    """A new run, not yet known to anybody: the changes that take it up, and the history that it begins with.
+
+    `later` are the entries of the old history after those.
+    """
 
     run: LiveExecution
     changes: Changes
     prefix: Sequence[Stored]
+    later: Sequence[Stored]
     program: Program | None
 
 
@@ -84,15 +90,16 @@ class Resets:
 
     def __init__(
         self,
-        core: Core,
         inbox: Inbox,
         restoring: Restoring,
         endings: Endings,
+        messages: Messages,
         identities: Identities,
     ) -> None:
+        core = identities.core
         self._parts, self._tick, self._conditional = core.parts, core.tick, identities.conditional
         self._inbox, self._restoring = inbox, restoring
-        self._endings, self._identities = endings, identities
+        self._endings, self._identities, self._messages = endings, identities, messages
 
     async def reset(self, namespace: str, id: str, place: Place) -> str:
         """Begins an execution again at one of its entries. Returns the id of the new run.
@@ -200,7 +207,8 @@ class Resets:
         begins = row._replace(id=new, started_ms=now_ms, ended_ms=None, body=orjson.dumps(kept))
         run = await self._restoring.run(begins, execution, number)
         run.paused = execution.paused
-        return _Begun(run, changes, prefix, given)
+        later = entries[number:] if place.messages == "keep" else ()
+        return _Begun(run, changes, prefix, later, given)
 
     async def _begin(
         self, begun: _Begun, version: int | None, replaced: LiveExecution | None = None
@@ -215,6 +223,7 @@ class Resets:
             self._copy(run, begun.prefix, unit.write)
             document = None if begun.program is None else program_document(begun.program)
             self._inbox.redrive([(run, begun.changes)], document)
+            self._tell(begun)
             if replaced is not None:
                 unit.alone = False  # an end is not undone when the store is slow
                 self._endings.end(replaced)
@@ -227,6 +236,16 @@ class Resets:
             if replaced is not None:
                 self._endings.undone(replaced)
             raise ConflictError(CHANGED.format(id=id))
+
+    def _tell(self, begun: _Begun) -> None:
+        """Tells the new run what came later, and has it know the ids of the messages that it was told before."""
+        for entry in begun.prefix:
+            if entry["type"] == MESSAGE_RECEIVED:
+                self._messages.note_id(begun.run, entry.get("id", ""))
+        for entry in begun.later:
+            if entry["type"] == MESSAGE_RECEIVED and begun.run.id in self._parts.runs:
+                told = Message(0, entry["name"], entry.get("id", ""), entry["value"])
+                self._messages.put(begun.run, told)
 
     @staticmethod
     def _copy(run: LiveExecution, entries: Sequence[Stored], write: Write) -> None:

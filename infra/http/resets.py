@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     from .api import Api
 
-_RESET = {"to", "composition", "reason"}
+_RESET = {"to", "composition", "reason", "messages"}
 _FORK = _RESET | {"input"}
 TO = "'to' must be the number of an entry, 'first', 'last', or an object with the 'step', not {}"
 
 
 async def reset_execution(request: Request, api: Api) -> Json:
-    """Begins an execution again at an entry of its history; an open run ends: `{"to", "composition"?, "reason"?}`."""
+    """Begins an execution again at an entry of its history; an open run ends: `{"to", "messages"?, "composition"?, "reason"?}`."""
     (namespace, id), place = await run_of(request, api), await _place(request, api, _RESET)
     await _check_visible(namespace, id, place, api)
     run = await api.engine.resets.reset(namespace, id, place)
@@ -62,7 +62,15 @@ async def _place(request: Request, api: Api, known: set[str]) -> Place:
         composition=document.get("composition"),
         value=document.get("input", NOTHING),
         reason=requests.member(document, "reason", str) or "",
+        messages=_messages(document),
     )
+
+
+def _messages(document: dict[str, Any]) -> str:
+    given = document.get("messages", "keep")
+    if given not in ("keep", "drop"):
+        raise InvalidError(f"'messages' must be 'keep' or 'drop', not {given!r:.80}")
+    return str(given)
 
 
 async def _check_visible(namespace: str, id: str, place: Place, api: Api) -> None:

@@ -250,3 +250,27 @@ async def test_a_crash_leaves_the_old_run_or_the_new_one_never_both(at, when):
     assert await again.result(standing) == {"n": 3}
     assert again.hands.names == ["b", "c"]
     await again.kill()
+
+
+TOLD = composer.sequence(composer.receive("go"), "a", composer.receive("on"), "b")
+
+
+@pytest.mark.parametrize(
+    ("messages", "names"), [("keep", ["a", "b", "a", "b"]), ("drop", ["a", "b", "a"])]
+)
+async def test_messages_that_came_later_are_told_again_or_dropped(made, messages, names):
+    await made.put(told=TOLD)
+    id = await made.start("told")
+    await made.engine.messages.tell(GUEST, id, "go", {"n": 0}, "m1")
+    await made.until(lambda: made.hands.names == ["a"])
+    await made.engine.messages.tell(GUEST, id, "on", {"n": 9})
+    await made.result(id)
+
+    run = await made.engine.resets.reset(GUEST, id, Place(step="a", messages=messages))
+
+    await made.until(lambda: made.hands.names == names)
+    assert not await made.engine.messages.tell(GUEST, run, "go", {}, "m1"), "it was told before"
+    if messages == "drop":
+        assert (await state(made, run))["status"] == "running"
+        await made.engine.messages.tell(GUEST, run, "on", {"n": 8})
+    assert await made.result(run) == {"n": 2}
