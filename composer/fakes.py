@@ -7,22 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .errors import Error
-from .machine.children import child_failed, child_started
 from .machine.events import Completed, Failed, Heartbeat, Queued, Taken
 from .values import (
     APPLICATION_ERROR,
-    CANCELLED,
     Failure,
     Success,
-    boxed,
     classes_of,
     copied,
-    failure,
     flaw,
 )
 
 if TYPE_CHECKING:
-    from .machine.commands import Child, Invoke
     from .machine.events import Event
     from .values import JSON
 
@@ -139,24 +134,3 @@ def computed(answer: Any, params: JSON) -> Any:
     except Exception as error:  # noqa: BLE001  a worker would report it, too
         text = f"{type(error).__name__}: {error}"
         return Failure(APPLICATION_ERROR, text, classes_of(error))
-
-
-def of_child(
-    command: Invoke, child: Child, delay_ms: int, event: Completed | Failed | None
-) -> tuple[int, Completed | Failed | None]:
-    """When a child's answer comes, and its event for the step that has started the child."""
-    if not child.wait:
-        return 0, Completed(command.turn, child_started(child.id, command.activation))
-    if isinstance(event, Failed):
-        failed = child_failed(child.id, command.activation, event.failure)
-        return delay_ms, Failed(event.turn, failed)
-    if isinstance(event, Completed) and "error" in (value := boxed(event.value)):
-        failed = Failure(APPLICATION_ERROR, value["error"], event.raised)
-        failed = child_failed(child.id, command.activation, failed)
-        return delay_ms, Failed(event.turn, failed)
-    return delay_ms, event
-
-
-def stopped_child(turn: int) -> Failed:
-    """The event for the step of a child that was asked to stop."""
-    return Failed(turn, child_failed("", "", failure(CANCELLED, "cancelled")))

@@ -38,10 +38,9 @@ from .fakes import (
     computed,
     event_of,
     held_up,
-    of_child,
-    stopped_child,
 )
 from .freezing import changed
+from .machine.children import child_answered, child_stopped
 from .machine.commands import Abandon, Again, Annotate, Invoke, Spawn
 from .machine.cursor import Limits
 from .machine.dialect import Dialects
@@ -51,6 +50,7 @@ from .machine.fiber import Fiber
 from .machine.plain import PLAIN
 from .machine.queries import VARIABLES, query_answer
 from .machine.timeouts import deadlines, told_again
+from .machine.waits import Invoking
 from .names import Name, activation_id
 from .simulated_messages import Mail, Told
 from .values import Failure, Outcome, Success, classes_of, copied
@@ -388,7 +388,7 @@ class Simulation:
                     ]
                     heapq.heapify(self._queue)
                     if command.asks:  # a child that is asked to stop does so at once
-                        self._push(self._now_ms, fiber, stopped_child(turn))
+                        self._push(self._now_ms, fiber, child_stopped(turn))
         for stored in changes.fibers.values():
             self._arm(stored)
 
@@ -427,8 +427,10 @@ class Simulation:
         if command.later:
             self._push(self._now_ms, fiber, Accepted(command.turn, {}))
         delay_ms, event = self._answer(name, answer, command, fiber)
-        if command.child is not None:
-            delay_ms, event = of_child(command, command.child, delay_ms, event)
+        delay_ms, event = child_answered(command, delay_ms, event)
+        stands = self._execution.fibers[fiber].wait
+        if command.child is not None and stands != Invoking():  # asked to stop before a crash
+            delay_ms, event = 0, child_stopped(command.turn)
         if event is not None:
             self._push(self._now_ms + delay_ms, fiber, event)
 
