@@ -31,6 +31,7 @@ REASONS = {
     "call": NO_ENTITIES,
     "receive": NO_MESSAGES,
     "tell": NO_MESSAGES,
+    "child": NO_STORE,
 }
 JAVASCRIPT = {"type": "function", "function": {"exec": {"kind": "nodejs:20", "code": "p => p"}}}
 
