@@ -27,6 +27,7 @@ from ...actions import (
 from ...composer import Failure
 from .fairness import FairQueue, Share
 from .live import STUCK, ActiveInvocation, LiveExecution
+from .outcomes import lost_text
 from .survivors import Survivors
 from .targets import opened, target
 from .timers import Elapsed
@@ -329,7 +330,7 @@ class Recovery:
         sent = f"{fiber}:{command.turn}" not in run.held and command.child is None
         if isinstance(action, Action) and action.lost_on_crash and sent:
             now_ms = self._parts.clock.now_ms()
-            lost = Completion(Failure(LOST, _lost_text(action)), now_ms, now_ms)
+            lost = Completion(Failure(LOST, lost_text(action)), now_ms, now_ms)
             log.warning(
                 "execution %s: %s may have run before the crash; it is lost", run.id, action.name
             )
@@ -490,13 +491,3 @@ class Recovery:
 def _parent(row: ExecutionRow) -> str | None:
     found: list[str] | None = orjson.loads(row.body).get("parent")
     return found[0] if found else None
-
-
-def _lost_text(action: Action) -> str:
-    """Why a step that was under way at a crash is not sent again."""
-    if action.at_most_once:
-        return "The server stopped while the action ran, and it may run only once."
-    return (
-        f"The server stopped while the function was being invoked, so it may or may not have run. It is not "
-        f"invoked again: nothing says that running it twice is harmless. If it is, annotate {action.name} 'idempotent'."
-    )
