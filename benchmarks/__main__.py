@@ -16,6 +16,7 @@ from . import (
     growth,
     over_http,
     platform,
+    queries,
     recovery,
     server,
     states,
@@ -40,6 +41,7 @@ WORKLOADS = {
     "clouds": clouds.clouds,
     "states": states.states,
     "bystander": bystander.bystanders,
+    "queries": queries.queries,
 }
 SMOKE = 0.01
 
