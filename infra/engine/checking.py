@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ...actions import ActivationRow, ExecutionRow, Query, definition_from_json
-from ...composer import CONDUCTING, DIALECTS, Program
+from ...composer import CONDUCTING, DIALECTS, Message, Program
 from ...transactions import Prepared, Row, Tombstone
 from . import stored_values
 from .entities.documents import PREPARED, STATE
+from .message_rows import MESSAGE
 from .programs import PROGRAM
 from .registry import DEFINITION
 
@@ -111,6 +112,7 @@ def _state(key: str, doc: JSON) -> None:
 _DOCUMENTS: dict[str, tuple[str, Callable[[str, Any], object]]] = {
     DEFINITION: ("actions, packages, triggers and rules", lambda _, doc: definition_from_json(doc)),
     STATE: ("entities", _state),
+    MESSAGE: ("undelivered messages", lambda _, doc: Message(0, *doc)),
     PREPARED: ("votes", lambda _, doc: Prepared.from_json(doc)),
 }
 

@@ -192,3 +192,18 @@ def test_what_failed_elsewhere_says_whether_it_ran():
     )
 
     assert line.note == "[http, ran: unknown] Lost: cut"
+
+
+def test_messages_are_told_with_the_numbers_of_their_entries():
+    part = composer.sequence("a", composer.receive("go"), composer.tell("x", "on"), "b")
+    run = simulate(
+        part,
+        actions={"a": Slow(2, {}), "b": {}},
+        messages=[(1, "go", {"n": 1}), (1, "other", None)],
+    )
+
+    told = [(line.tone, line.label, line.note) for line in lines(run)]
+    assert ("plain", "told go", '{"n": 1}') in told
+    assert ("good", "received", "#3") in told
+    assert ("wait", "dropped", "#4") in told
+    assert "tell on" in [label for _, label, _ in told]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tests.kit.engine.engines import begun
 from tests.kit.engine.faulty import FaultyStore
+from tests.kit.engine.mail import tell
 from xingqiao import composer
-from xingqiao.actions import Write
+from xingqiao.actions import Document, Write
 from xingqiao.infra.engine import check
 from xingqiao.infra.stores import MemoryStore
 
@@ -67,3 +68,19 @@ async def test_what_cannot_be_read_is_told():
     assert [fault.partition(":")[0] for fault in found.faults] == [
         "executions", "activations", "documents",
     ]  # fmt: skip
+
+
+async def test_undelivered_messages_are_counted_and_damage_is_told():
+    store = MemoryStore()
+    world = await begun(store, {})
+    await world.put(main=composer.receive("go"))
+    id = await world.start("main")
+    await tell(world, id, "other", 1)
+    await world.kill()
+    whole = await check(store)
+
+    await store.commit([Write(documents=[Document(kind="message", key=f"{id}/9", body=b"[]")])])
+    damaged = await check(store)
+
+    assert (whole.counts["undelivered messages"], whole.faults) == (1, [])
+    assert [fault for fault in damaged.faults if f"undelivered messages: {id}/9" in fault]

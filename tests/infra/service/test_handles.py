@@ -124,3 +124,18 @@ async def test_an_action_that_answers_later_is_completed_by_its_activation(askin
             break
 
     assert await asking.execution(id).wait() == {"n": 1}
+
+
+async def test_an_execution_is_told_messages_and_started_with_one():
+    listens = composer.sequence(composer.receive("go"), composer.receive("more"))
+    async with embedded(compositions={"listens": listens}) as engine:
+        run = await engine.tell_or_start("listens", id="order-7", message=("go", 1, "m-1"))
+        again = await engine.tell_or_start("listens", id="order-7", message=("go", 1, "m-1"))
+        handle = engine.execution("order-7")
+
+        assert again == run
+        assert await handle.tell("more", {"n": 2}, id="m-2")
+        assert await handle.wait() == {"n": 2}
+        assert not await handle.tell("more", {"n": 3}, id="m-2")
+        with pytest.raises(ConflictError):
+            await handle.tell("more")
