@@ -17,6 +17,7 @@ from . import (
     messages,
     over_http,
     platform,
+    queries,
     queues,
     recovery,
     scheduling,
@@ -46,6 +47,7 @@ WORKLOADS = {
     "queues": queues.queues,
     "bystander": bystander.bystanders,
     "schedules": scheduling.schedules,
+    "queries": queries.queries,
 }
 SMOKE = 0.01
 
