@@ -212,13 +212,11 @@ def test_a_call_with_a_token_starts_one_execution(xingqiao, action):
     assert second["response"]["success"]
 
 
-def test_a_start_may_have_time_limits(xingqiao, tmp_path):
-    file = tmp_path / "waits.py"
-    file.write_text("from xingqiao import composer\n\ncomposition = composer.wait(3600)\n")
-    xingqiao("action", "create", "act_waits", file)
+def test_a_start_may_have_time_limits(xingqiao, composition):
+    name = composition("act_waits", composer.sequence(composer.wait(3600)))
 
-    late = xingqiao("invoke", "act_waits", "--blocking", "--run-timeout", "1s")
-    started = xingqiao("invoke", "act_waits", "--execution-timeout", "2h", "--json").json
+    late = xingqiao("invoke", name, "--blocking", "--run-timeout", "1s")
+    started = xingqiao("invoke", name, "--execution-timeout", "2h", "--json").json
     history = xingqiao("execution", "history", started["activationId"], "--json").out
 
     assert (late.code, "the run has not ended within 1 seconds" in late.err) == (6, True)
