@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ....actions import Completion, Conducted, Opened
 from ....composer import CANCELLED, Completed, Failed, Failure
-from ..annotations import found_by, indexes_start
+from ..indexing import found_by, indexes_start
 from ..outcomes import (
     event_of,
     in_doubt,

@@ -6,7 +6,14 @@ import pytest
 
 from xingqiao import composer
 from xingqiao.composer.dsl.composition import ROWS
-from xingqiao.composer.dsl.hosting import NO_ENTITIES, NO_KEY, NO_STORE, NO_TIMER, ONE_THREAD
+from xingqiao.composer.dsl.hosting import (
+    NO_ENTITIES,
+    NO_KEY,
+    NO_SEARCH,
+    NO_STORE,
+    NO_TIMER,
+    ONE_THREAD,
+)
 
 ARGUMENTS_DECIDE = {"function", "retry"}
 REASONS = {
@@ -22,6 +29,7 @@ REASONS = {
     "transaction": NO_STORE,
     "participant": NO_STORE,
     "call": NO_ENTITIES,
+    "annotate": NO_SEARCH,
 }
 JAVASCRIPT = {"type": "function", "function": {"exec": {"kind": "nodejs:20", "code": "p => p"}}}
 
