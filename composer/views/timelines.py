@@ -150,6 +150,8 @@ _OPEN_ENDED = _ENDINGS | {
     history.TRANSACTION_STARTED,
     history.TRANSACTION_COMMITTED,
     history.TRANSACTION_ABORTED,
+    history.ANNOTATED,
+    history.ANNOTATION_REFUSED,
 }
 
 _DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
@@ -180,4 +182,6 @@ _DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
     history.TRANSACTION_STARTED: lambda e, _: Description("plain", "transaction", e["transaction"]),
     history.TRANSACTION_COMMITTED: lambda e, _: Description("good", "committed", e["transaction"]),
     history.TRANSACTION_ABORTED: lambda e, _: Description("bad", "aborted", _error(e)),
+    history.ANNOTATED: lambda e, _: Description("plain", "annotated", _value(e)),
+    history.ANNOTATION_REFUSED: lambda e, _: Description("bad", f"not annotated: {e['name']}", e["why"]),
 }  # fmt: skip
