@@ -121,7 +121,8 @@ def test_an_index_answers(db, text, plan):
 
     steps = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {asked[-1]}")]
     assert any(plan in step for step in steps), steps
-    assert not any(step.startswith("SCAN") for step in steps), steps
+    scanned = [step for step in steps if step.startswith("SCAN") and step != "SCAN c"]
+    assert not scanned, steps  # "c" are the candidates
 
 
 @pytest.mark.parametrize(
