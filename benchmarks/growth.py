@@ -149,7 +149,7 @@ async def _opened_s(directory: str) -> float:
 async def _looked(look: Callable[[Any], Awaitable[Any]], records: Any) -> tuple[list[float], float]:
     """Makes lists. Returns how long each took, and the longest stall of the event loop; in ms."""
     took = []
-    async with _watched() as stalls:
+    async with watched() as stalls:
         for _ in range(LOOKS):
             began = time.perf_counter()
             await look(records)
@@ -159,7 +159,7 @@ async def _looked(look: Callable[[Any], Awaitable[Any]], records: Any) -> tuple[
 
 
 @asynccontextmanager
-async def _watched() -> AsyncIterator[list[float]]:
+async def watched() -> AsyncIterator[list[float]]:
     """Notes how much later than asked for a timer of 1 ms fires, in ms."""
     stalls: list[float] = []
 

@@ -96,7 +96,10 @@ class Invocation:
 
 @dataclass(slots=True)
 class Run:
-    """The result of a simulated execution."""
+    """The result of a simulated execution.
+
+    `attributes` are those that the composition gave its execution, whichever the namespace declares.
+    """
 
     outcome: Outcome | None = None
     history: list[Entry] = field(default_factory=list)
@@ -344,7 +347,8 @@ class Simulation:
         self._mail.commit(changes)
         for _, command in changes.commands:
             if isinstance(command, Annotate):
-                self.result.attributes |= command.attributes
+                given = self.result.attributes | command.attributes
+                self.result.attributes = {k: v for k, v in given.items() if v is not None}
         for name, fiber in changes.fibers.items():
             self._stored[name] = json.dumps(fiber.to_json(lambda value: {"v": value}))
         for parent, turn in changes.dropped:

@@ -160,6 +160,8 @@ _OPEN_ENDED = _ENDINGS | {
     history.MESSAGE_RECEIVED,
     history.MESSAGE_CONSUMED,
     history.MESSAGE_DROPPED,
+    history.ANNOTATED,
+    history.ANNOTATION_REFUSED,
 }
 
 _DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
@@ -194,4 +196,6 @@ _DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
     history.TRANSACTION_STARTED: lambda e, _: Description("plain", "transaction", e["transaction"]),
     history.TRANSACTION_COMMITTED: lambda e, _: Description("good", "committed", e["transaction"]),
     history.TRANSACTION_ABORTED: lambda e, _: Description("bad", "aborted", _error(e)),
+    history.ANNOTATED: lambda e, _: Description("plain", "annotated", _value(e)),
+    history.ANNOTATION_REFUSED: lambda e, _: Description("bad", f"not annotated: {e['name']}", e["why"]),
 }  # fmt: skip

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def attribute() -> None:
-    """Manage the attributes that executions are found by: list, declare, delete."""
+    """Manage attributes: list, declare, delete.
+
+    Executions are found by their attributes.
+    """
 
 
 @attribute.command("list")

@@ -99,9 +99,9 @@ def count(client: Client, where: str | None, group: str | None, *, as_json: bool
 def annotate(
     client: Client, id: str, attribute: tuple[str, ...], memo: str | None, *, as_json: bool
 ) -> None:
-    """Set attributes and the memo of the execution ID, which may have ended.
+    """Set attributes and the memo of the execution ID.
 
-    The value null removes an attribute. Other attributes stay as they are.
+    The execution may have ended. The value null removes an attribute. Other attributes stay as they are.
     """
     given = _given(attribute, memo)
     if not given:

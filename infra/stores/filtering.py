@@ -205,7 +205,7 @@ def page(db: sqlite3.Connection, query: Query, where: Filter) -> list[Any]:
     chosen = _chosen(db, query, where)
     if chosen is not None and chosen.size <= FEW:
         ids, bound = _ids(chosen.lanes)
-        sql = f"SELECT e.* FROM {_EXECUTIONS} WHERE e.id IN ({ids}) AND {_all(tests)} {ending}"
+        sql = f"SELECT e.* FROM {ids} WHERE {_all(tests)} {ending}"
         return db.execute(sql, [*bound, *values, query.limit, query.skip]).fetchall()
     if chosen is not None and where.order == "started" and _rank(chosen)[1] is False:
         return _in_order(db, query, where, chosen.lanes[0])
@@ -236,12 +236,11 @@ def _in_order(db: sqlite3.Connection, query: Query, where: Filter, lane: Lane) -
 def count(db: sqlite3.Connection, query: Query, where: Filter) -> int:
     """Counts the executions that match, regardless of the query's page."""
     tests, values = _tests(query, where)
-    chosen, inner = _chosen(db, query, where), ""
+    chosen, table = _chosen(db, query, where), _EXECUTIONS
     bound: list[Scalar] = []
     if chosen is not None:
-        ids, bound = _ids(chosen.lanes)
-        inner = f"e.id IN ({ids}) AND "
-    sql = f"SELECT count(*) FROM {_EXECUTIONS} WHERE {inner}{_all(tests)}"
+        table, bound = _ids(chosen.lanes)
+    sql = f"SELECT count(*) FROM {table} WHERE {_all(tests)}"
     total: int = db.execute(sql, [*bound, *values]).fetchone()[0]
     return total
 
@@ -253,8 +252,12 @@ def _chosen(db: sqlite3.Connection, query: Query, where: Filter) -> Source | Non
 
 
 def _ids(lanes: Sequence[Lane]) -> tuple[str, list[Scalar]]:
-    sql = " UNION ".join(f"SELECT {lane.id} FROM {lane.table} WHERE {lane.where}" for lane in lanes)
-    return sql, [value for lane in lanes for value in lane.values]
+    """Returns the executions of some lanes, each once, as a table `e` that is read in this way only."""
+    ids = " UNION ".join(
+        f"SELECT DISTINCT {lane.id} AS id FROM {lane.table} WHERE {lane.where}" for lane in lanes
+    )
+    values = [value for lane in lanes for value in lane.values]
+    return f"({ids}) AS c CROSS JOIN {_EXECUTIONS} ON e.id = c.id", values
 
 
 def _tests(query: Query, where: Filter) -> tuple[list[str], list[Any]]:

@@ -61,7 +61,7 @@ def test_a_value_must_fit_its_type(name, value, why):
 
 
 def test_an_attribute_must_be_declared():
-    with pytest.raises(InvalidError, match="no attribute 'a'; there are b, c. Declare it"):
+    with pytest.raises(InvalidError, match=r"no attribute 'a'; there are b, c\. Declare it"):
         indexed({"a": 1}, {"c": "text", "b": "text"})
     with pytest.raises(InvalidError, match="no attribute 'a'; there is none"):
         indexed({"a": 1}, {})

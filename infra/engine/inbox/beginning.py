@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ....actions import PLAIN
 from ....composer import CONDUCTING, Changes, Execution, Failure, changed
-from ..annotations import found_by, indexes_start
+from ..indexing import found_by, indexes_start
 from ..live import RUNNING, LiveExecution
 from ..offspring import note_child
 from ..origins import Account, Origin

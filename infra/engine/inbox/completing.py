@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ....actions import Completion, Conducted, Opened
 from ....composer import CANCELLED, RUN_TIMED_OUT, Completed, Failed, Failure, as_step
-from ..annotations import found_by, indexes_start
+from ..indexing import found_by, indexes_start
 from ..offspring import forget_child
 from ..outcomes import (
     event_of,

@@ -11,8 +11,8 @@ from ....actions import Action
 from ....composer import PAUSED as PAUSED_ENTRY
 from ....composer import RESOLVED, RESUMED, Abandon, Annotate, Changes, Failure, Invoke
 from ....composer import STUCK as STUCK_ENTRY
-from ..annotations import annotate
 from ..fairness import Share
+from ..indexing import annotate
 from ..live import STUCK
 from ..outcomes import broken
 from ..stretching import Stretching

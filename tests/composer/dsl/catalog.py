@@ -37,6 +37,7 @@ CATALOG = {
     "select a place": c.select(path("$.l")),
     "predicate": c.task((path("$.n") > 0) & ~path("$.by").exists() | path("$.t").matches("a+")),
     "assign": c.let({"x": 0, "y": 1}, c.assign(x=path("$.n"), y={"k": var("x")})),
+    "annotate": c.annotate(customer=path("$.c"), tags=["a", path("$.t")]),
     "let": c.let({"x": {"k": [1]}, "y": "text"}, "a", c.select(var("x"))),
     "mask": c.let({"x": 1}, c.let({"x": 2}, c.mask("a", "b"))),
     "retain": c.retain("a", "b"),

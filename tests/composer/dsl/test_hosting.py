@@ -11,6 +11,7 @@ from xingqiao.composer.dsl.hosting import (
     NO_KEY,
     NO_MESSAGES,
     NO_QUERIES,
+    NO_SEARCH,
     NO_STORE,
     NO_TIMER,
     ONE_THREAD,
@@ -35,6 +36,7 @@ REASONS = {
     "receive": NO_MESSAGES,
     "tell": NO_MESSAGES,
     "child": NO_STORE,
+    "annotate": NO_SEARCH,
 }
 JAVASCRIPT = {"type": "function", "function": {"exec": {"kind": "nodejs:20", "code": "p => p"}}}
 

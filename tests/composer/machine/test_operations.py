@@ -34,6 +34,27 @@ def test_assign_leaves_variables_alone_that_stay_the_same():
     assert simulate(part).value == {"x": [1], "y": 2}
 
 
+def test_annotate_gives_the_execution_attributes_and_passes_the_value_on():
+    part = composer.sequence(
+        composer.annotate(customer=path("$.c"), size=1, gone=1),
+        composer.annotate(size={"n": path("$.n")}, gone=None),
+    )
+
+    run = simulate(part, {"c": "anna", "n": 2}, crash="every")
+
+    assert run.value == {"c": "anna", "n": 2}
+    assert run.attributes == {"customer": "anna", "size": {"n": 2}}
+    assert run.kinds() == ["ExecutionStarted", "Annotated", "Annotated", "ExecutionSucceeded"]
+    assert run.history[1].value == {"customer": "anna", "size": 1, "gone": 1}
+
+
+def test_annotate_fails_when_a_template_does():
+    run = simulate(composer.annotate(customer=path("$.c")), {})
+
+    assert run.outcome.code == "ExpressionError"
+    assert run.attributes == {}
+
+
 def test_mask_hides_the_innermost_variables_only():
     inner = composer.mask(composer.select({"x": var("x")}))
 

@@ -14,7 +14,7 @@ from importlib import resources
 
 import pytest
 
-from xingqiao.actions import ActivationRow, ExecutionRow, FiberRow, Query, Write
+from xingqiao.actions import ActivationRow, ExecutionRow, FiberRow, Query, Write, parse
 from xingqiao.infra.stores import SqliteStore, StoreError
 from xingqiao.infra.stores.sqlite import FILE
 
@@ -127,6 +127,8 @@ async def test_a_file_of_any_older_version_is_brought_up_to_date(tmp_path, versi
 
     async with SqliteStore(tmp_path) as store:
         assert (await store.load("old") is not None) is (version > 0)
+        old = Query(namespace="guest", where=parse("status = 'running' and id is null", {}))
+        assert await store.count(ExecutionRow, old) == (version > 0)
         assert await store.commit([Write(executions=[execution()])]) == []
 
     assert peek(tmp_path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
