@@ -7,6 +7,7 @@ because the runs that a state calls open are looked up at the next start.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RETRY_MS = 1_000  # until a time is met that could not be met now
+AT_ONCE = 256  # schedules that are met at the same time: a commit must not become too large
 LOST_TEXT = "The server stopped while the run was under way, and nothing of the run is kept."
 
 
@@ -80,6 +82,7 @@ class Schedules:
         self._timers: Timers[str] = Timers(core.parts.clock, self._ring, look_s)
         self._begun = False
         self.tasks = Cancellable(core.tasks)
+        self._room = asyncio.Semaphore(AT_ONCE)
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -295,7 +298,7 @@ class Schedules:
     async def _work(self, kept: Kept) -> None:
         """Meets all that has happened: first the ends of runs, then times that wait, then times that are due."""
         try:
-            async with kept.lock:
+            async with kept.lock, self._room:
                 while self._begun and not kept.gone and await self._step(kept):
                     if kept.overtaken:
                         await self._schedules.reload(kept)
@@ -420,7 +423,7 @@ class Schedules:
     def _bury(self, kept: Kept, start: ScheduledStart, why: str) -> None:
         """Keeps a run that was refused for good as a dead letter."""
         unwaited = Unwaited(SCHEDULE, kept.key)
-        target = kept.definition.action
+        target = str(kept.definition.action)
         self._letters.refused(kept.namespace, target, unwaited, start.params, why)
 
     def _beginning(self, kept: Kept, start: ScheduledStart) -> Beginning:
@@ -430,7 +433,7 @@ class Schedules:
             RefusedError: there is no such action, or its parameters are not allowed.
         """
         definition, namespace = kept.definition, kept.namespace
-        action = self._parts.catalog.resolve(Name.parse(definition.action), namespace)
+        action = self._parts.catalog.resolve(definition.action, namespace)
         if action.is_unregistered:
             raise UnavailableError(UNREGISTERED.format(name=action.name))
         quotas = self._parts.settings.quotas(namespace)
