@@ -297,6 +297,7 @@ class Schedules:
 
     async def _work(self, kept: Kept) -> None:
         """Meets all that has happened: first the ends of runs, then times that wait, then times that are due."""
+        again_ms: int | None
         try:
             async with kept.lock, self._room:
                 while self._begun and not kept.gone and await self._step(kept):
@@ -304,18 +305,15 @@ class Schedules:
                         await self._schedules.reload(kept)
         except (UnavailableError, ThrottledError) as error:
             log.info("the schedule %s is met later: %s", kept.key, error)
-            kept.working = False
-            self._arm(kept, self._parts.clock.now_ms() + RETRY_MS)
-            return
+            again_ms = self._parts.clock.now_ms() + RETRY_MS
         except Exception:
             log.exception("the schedule %s failed because of an internal error", kept.key)
+            again_ms = self._parts.clock.now_ms() + RETRY_MS
+        else:
+            again_ms = kept.due_ms
         kept.working = False
-        if kept.due_ms is not None:
-            self._arm(kept, kept.due_ms)
-
-    def _arm(self, kept: Kept, at_ms: int) -> None:
-        if self._begun and not kept.gone:
-            self._timers.arm(at_ms, kept.key, "")
+        if again_ms is not None and self._begun and not kept.gone:
+            self._timers.arm(again_ms, kept.key, "")
 
     async def _step(self, kept: Kept) -> bool:
         """Meets one thing; False if there is nothing to meet."""

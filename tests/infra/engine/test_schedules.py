@@ -359,3 +359,20 @@ async def test_a_second_fire_of_an_instant_is_refused_by_its_id():
     assert len(made.hands.invoked) == 1
     assert made.engine.letters.list(GUEST) == []
     await made.kill()
+
+
+async def test_an_internal_error_is_logged_and_tried_again_later(caplog, monkeypatch):
+    made = await furnished()
+    resolve = made.engine.catalog.resolve
+
+    def broken(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(made.engine.catalog, "resolve", broken)
+    made.clock.ms += MINUTE
+    await made.until(lambda: "failed because of an internal error" in caplog.text)
+    monkeypatch.setattr(made.engine.catalog, "resolve", resolve)
+    assert caplog.text.count("internal error") == 1
+    made.clock.ms += 1_000
+    await ended(made, 1)
+    await made.kill()
