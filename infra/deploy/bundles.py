@@ -46,6 +46,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 # Instructions that no target conducts without a server.
 _REFUSED = {
+    "Adopt": "only a server keeps executions with ids and parents",
     "Operate": "only a server keeps entities",
     "Open": "transactions need entities, which only a server keeps",
     "Coordinate": "transactions need entities, which only a server keeps",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ...composer import Entry, Outcome
     from .bounds import Bounds
@@ -26,7 +26,8 @@ class Core:
     """The parts of an engine that most of its modules work with.
 
     `timers` follow the elapsed time, `alarms` the clock. `stuck` is called with a saga that cannot go on,
-    and `unwaited` with the end of a run that nobody waits for.
+    `close` with the children of an execution that has ended, and `unwaited` with the end of a run that nobody
+    waits for.
     """
 
     parts: Parts
@@ -41,3 +42,4 @@ class Core:
     tasks: asyncio.TaskGroup
     stuck: Callable[[LiveExecution, list[Entry]], None]
     unwaited: Callable[[LiveExecution, Outcome], None]
+    close: Callable[[Mapping[str, str]], None]

@@ -20,6 +20,7 @@ from ...actions import Limits as ActionLimits
 from ...composer import STUCK, Name
 from .bounds import Bounds
 from .calls import Calls
+from .children import Children
 from .completion_tokens import Tokens
 from .completions import Answering
 from .core import Core
@@ -38,6 +39,7 @@ from .identities import Identities
 from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
 from .news import News
+from .offspring import CHILD
 from .pauses import Pauses
 from .records import Records
 from .recovery import Recovery
@@ -53,7 +55,7 @@ from .waiters import Waiters
 from .watching import Watching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 
     from ...actions import Call, Change, Clock, Ids, Invoker, Quotas, Store, Write
     from ...composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
@@ -91,7 +93,7 @@ class Engine:
     def __init__(  # noqa: PLR0913  the ports it needs
         self,
         store: Store,
-        invokers: Mapping[str, Invoker],
+        invokers: MutableMapping[str, Invoker],
         *,
         clock: Clock,
         ids: Ids,
@@ -127,6 +129,7 @@ class Engine:
             alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
             letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=self._alarm,
             unwaited=self._unwaited_ended,
+            close=self._close,
         )  # fmt: skip
         parts, inbox = self._parts, Inbox(core)
         self._inbox, self._when = inbox, Due(clock, inbox, self._alarms)
@@ -141,7 +144,9 @@ class Engine:
         self.records = Records(self._parts, restoring)
         self.watching = Watching(self._parts, self.records, self._news)
         self.identities = Identities(core)
-        self.calls = Calls(self.identities, self._inbox, self.records, self.endings)
+        self.calls = Calls(self.identities, inbox, self.records, self.endings)
+        self.children = Children(core, self.calls, self._recovery, self.endings)
+        invokers[CHILD] = self.children
         self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))
         self.pauses = Pauses(core, self._inbox, self._recovery)
         self.executions = Executions(self.identities, inbox, self._recovery, self.answering)
@@ -161,6 +166,7 @@ class Engine:
         ticking = self._tasks.create_task(self._tick.run())
         self._closing.callback(ticking.cancel)
         self._closing.callback(self.schedules.tasks.cancel)
+        self._closing.callback(self.children.stop)
         self._dispatch.hold()
         if not self._paused:
             self._recovery.begin()
@@ -427,6 +433,9 @@ class Engine:
     async def _fire_alarm(self, namespace: str, payload: dict[str, JSON]) -> None:
         with suppress(RefusedError):  # there is no such trigger
             await self.firing.fire(Name(namespace, None, ALARM), payload)
+
+    def _close(self, children: Mapping[str, str]) -> None:
+        self.children.close(children)
 
     def _cancel_child(self, active: ActiveInvocation) -> None:
         """In turn with others: an execution may have started many."""

@@ -26,6 +26,7 @@ from ...composer import (
     Entry,
     Failed,
     Failure,
+    Invoking,
     Success,
 )
 from ...composer import (
@@ -82,6 +83,13 @@ def ticket_for(run: LiveExecution, active: ActiveInvocation, completion: Complet
         remote=remote,
         narrated=narrated,
     )
+
+
+def is_asked_to_stop(run: LiveExecution, fiber: str) -> bool:
+    """True if a fiber that waits for a child has asked the child to stop."""
+    found = run.execution.fibers.get(fiber)
+    wait = None if found is None else found.wait
+    return isinstance(wait, Invoking) and wait.unwind_reason is not None
 
 
 def event_of(turn: int, completion: Completion) -> Completed | Failed:

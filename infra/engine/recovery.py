@@ -71,7 +71,7 @@ class Recovery:
         self, core: Core, inbox: Inbox, dispatch: Dispatch, due: Due, restoring: Restoring
     ) -> None:
         self._parts, self._tick, self._bounds = core.parts, core.tick, core.bounds
-        self._timers, self._tasks = core.timers, core.tasks
+        self._timers, self._tasks, self._close = core.timers, core.tasks, core.close
         self._inbox, self._dispatch, self._due = inbox, dispatch, due
         self._loading: dict[str, asyncio.Future[bool]] = {}
         self._restoring, self._lineages = restoring, restoring.lineages
@@ -143,6 +143,7 @@ class Recovery:
         """Recovers executions and overdue timers, while all else goes on."""
         if not await self._survivors.counted():
             return
+        self._close_orphans()
         began_us, count = self._parts.clock.elapsed_us(), len(self._left)
         await self._sort_timers()
         if self.left:
@@ -168,6 +169,11 @@ class Recovery:
         if count:
             log.info("recovered %d executions in %.1f s", count, seconds)
         self.settled.set()
+
+    def _close_orphans(self) -> None:
+        """Closes the children whose parents ended just before a crash."""
+        for parent in self._survivors.parents - self._lineages.keys():
+            self._close(self._parts.offspring.pop(parent, {}))
 
     async def _forget_lineages(self) -> None:
         """Forgets them in parts: to free 100,000 at once takes 20 ms."""
@@ -284,7 +290,7 @@ class Recovery:
     async def _adopted(self, run: LiveExecution, fiber: str, command: Invoke) -> bool:
         """True if the step is an execution of its own that is still under way."""
         child = run.adopted.get(f"{fiber}:{command.turn}", command.activation)
-        if child not in self._lineages:
+        if child not in self._lineages or command.child is not None:
             return False
         saved = await self._parts.store.load(child)
         if saved is None or saved.execution.ended_ms is not None:
@@ -305,7 +311,7 @@ class Recovery:
     def _send(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         """Sends a step again, unless it may have run and must not run twice: then it is lost."""
         action = target(self._parts, run, command)
-        sent = f"{fiber}:{command.turn}" not in run.held
+        sent = f"{fiber}:{command.turn}" not in run.held and command.child is None
         if isinstance(action, Action) and action.lost_on_crash and sent:
             now_ms = self._parts.clock.now_ms()
             lost = Completion(Failure(LOST, _lost_text(action)), now_ms, now_ms)

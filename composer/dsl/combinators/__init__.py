@@ -11,10 +11,11 @@ fields and takes the error path; conditions have JavaScript's truth (an empty li
 Each combinator is a constructor and, beside the constructor, the `Row` that describes it.
 """
 
-from . import actions, concurrency, control, data, errors, loops, sagas, transactions
+from . import actions, children, concurrency, control, data, errors, loops, sagas, transactions
 
 __all__ = [
     "actions",
+    "children",
     "concurrency",
     "control",
     "data",

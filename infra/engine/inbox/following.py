@@ -121,6 +121,8 @@ class Following:
             self._hold(run, fiber, command)
             return []
         action = target(self._parts, run, command)
+        if command.child is not None:
+            return self._steps.adopt(run, fiber, command, action)
         if command.whole:
             return self._steps.transact(run, fiber, command, action)
         nested = (

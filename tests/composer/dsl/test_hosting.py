@@ -22,6 +22,7 @@ REASONS = {
     "transaction": NO_STORE,
     "participant": NO_STORE,
     "call": NO_ENTITIES,
+    "child": NO_STORE,
 }
 JAVASCRIPT = {"type": "function", "function": {"exec": {"kind": "nodejs:20", "code": "p => p"}}}
 
