@@ -34,7 +34,8 @@ class ScheduleDefinition:
         key: its full name, `/namespace/name`.
         document: as it was written.
         spec: its times.
-        action: the full name of the action that it starts.
+        namespace: that it is in.
+        action: the action that it starts.
         input: the parameters of each run.
         id: the beginning of the ids of its runs.
         options: further options of each start.
@@ -48,7 +49,8 @@ class ScheduleDefinition:
     key: str
     document: dict[str, JSON]
     spec: ScheduleSpec
-    action: str
+    namespace: str
+    action: Name
     input: dict[str, JSON]
     id: str
     options: StartOptions = PLAIN
@@ -84,6 +86,7 @@ def schedule_of(key: str, doc: JSON) -> ScheduleDefinition:
         key=key,
         document=taken,
         spec=spec,
+        namespace=name.namespace,
         action=_action(do.get("action"), name.namespace),
         input=_object("do.input", do.get("input", {})),
         id=_id(do.get("id", name.name)),
@@ -117,9 +120,9 @@ def _object(name: str, value: JSON, known: Iterable[str] | None = None) -> dict[
     return value
 
 
-def _action(value: JSON, namespace: str) -> str:
+def _action(value: JSON, namespace: str) -> Name:
     try:
-        return str(Name.parse(value if isinstance(value, str) else "").within(namespace))
+        return Name.parse(value if isinstance(value, str) else "").within(namespace)
     except InvalidNameError:
         raise InvalidError(unfit("do.action", value, "the name of an action")) from None
 

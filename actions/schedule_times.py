@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 AFTER, SKIP_GAP = "after", "skip"
 FIRST, BOTH = "first", "both"
 WEEK_S = 7 * 24 * 3600  # the clocks of no zone change twice in it
-SKIPS = 50_000  # times that are skipped one after another: then there is none
-SPECS = 100  # parts of a spec of one kind
+SKIPS = 5_000  # stretches that are skipped one after another: then there is no time left
+SPECS = 20  # parts of a spec of one kind
 LONGEST_MS = 100 * 366 * 24 * 3600 * 1000
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  a wall
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

@@ -7,6 +7,7 @@ that are open: the caller stores the state and starts the run in one commit, and
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,9 @@ CANCEL, TERMINATE = "cancel", "terminate"
 STOPS = {CANCEL_OTHER: CANCEL, TERMINATE_OTHER: TERMINATE}
 BUFFER = 1_000  # times that wait for a run to end
 BACKFILL = 1_000  # times of one backfill
-AT_ONCE = 1_000  # times that are looked at in one decision
+AT_ONCE = 200  # times that are looked at in one decision
 LAST = 10  # ended runs that are shown
+RESULT_CHARS = 65_536  # of a result or an error as JSON: a larger one is not given to the next run
 ERROR = 300  # characters of an error that are shown
 LAST_RESULT, LAST_FAILURE = "__ow_last_result", "__ow_last_failure"
 RUNNING, SUCCEEDED, FAILED, STOPPED, REFUSED = (
@@ -241,12 +243,12 @@ class ScheduleRules:
         changes: dict[str, Any] = {"open": rest, "stopping": state.stopping if rest else ""}
         status, error = SUCCEEDED, ""
         if isinstance(outcome, Success):
-            changes |= {"result": outcome.value, "failure": None}
+            changes |= {"result": _small(outcome.value), "failure": None}
         else:
             status = {CANCELLED: STOPPED, REFUSED: REFUSED}.get(outcome.code, FAILED)
             error = outcome.message[:ERROR]
         if isinstance(outcome, Failure) and status != STOPPED:
-            changes["failure"] = {"code": outcome.code, "error": outcome.error}
+            changes["failure"] = {"code": outcome.code, "error": _small(outcome.error)}
             if self.definition.pause_on_failure:
                 changes |= {"paused": True, "why": f"the run {run.name} has failed: {error}"}
         shown = replace(run, status=status, ended_ms=now_ms, error=error)
@@ -359,6 +361,11 @@ class _Deciding:
             params |= {member: value for member, value in known.items() if value is not None}
         self.start = ScheduledStart(name, time.at_ms, time.number > 0, params)
         self.change(open=(*state.open, ScheduledRun(name=name, at_ms=time.at_ms)))
+
+
+def _small(value: JSON) -> JSON:
+    """A value that is given to the next run; None if it is too large for that."""
+    return value if len(json.dumps(value)) <= RESULT_CHARS else None
 
 
 def run_name(id: str, time: Waiting) -> str:

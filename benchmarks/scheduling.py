@@ -49,8 +49,8 @@ async def _due_together(floor: dict[str, float], n: int) -> Figure:
 async def _created(engine: Embedded, n: int, due_s: int) -> float:
     """Creates the schedules. Returns the seconds that it took."""
     names = iter(range(n))
-    document = {"spec": {"intervals": "1d", "start": due_s * 1000}, "do": {"action": "nothing"}}
-    document["spec"]["intervals"] = [{"every": "1d", "offset": due_s % 86_400}]
+    daily = {"every": "1d", "offset": due_s % 86_400}
+    document = {"spec": {"intervals": [daily]}, "do": {"action": "nothing"}}
 
     async def create() -> None:
         await engine.schedule(f"s{next(names)}").create(document)
@@ -65,8 +65,10 @@ async def _met(engine: Embedded, n: int, due_s: int) -> tuple[list[float], list[
     await asyncio.sleep(due_s - time.time())
     while engine.engine.counters.succeeded < n:  # noqa: ASYNC110  nothing else tells
         await asyncio.sleep(0.05)
-    while any(line["open"] for line in engine.engine.schedules.all("guest")):  # noqa: ASYNC110
-        await asyncio.sleep(0.2)
-    runs = [(await schedule.describe())["last"][0] for schedule in schedules]
-    started = [run["started"] / 1000 - due_s for run in runs]
-    return started, [run["ended"] / 1000 - due_s for run in runs if run["ended"]]
+    started, ended = [], []
+    for schedule in schedules:
+        while (run := (await schedule.describe())["last"][0])["ended"] is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        started.append(run["started"] / 1000 - due_s)
+        ended.append(run["ended"] / 1000 - due_s)
+    return started, ended

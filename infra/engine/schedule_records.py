@@ -65,7 +65,7 @@ class Kept:
 
     @property
     def namespace(self) -> str:
-        return Name.parse(self.definition.key).namespace
+        return self.definition.namespace
 
     @property
     def due_ms(self) -> int | None:
@@ -94,7 +94,7 @@ class Kept:
         return {
             "namespace": name.namespace,
             "name": name.name,
-            "action": self.definition.action,
+            "action": str(self.definition.action),
             "status": self._status(),
             "overlap": self.definition.overlap,
             "next": next(iter(self._next(now_ms, 1)), None),

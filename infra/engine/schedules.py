@@ -7,6 +7,7 @@ because the runs that a state calls open are looked up at the next start.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RETRY_MS = 1_000  # until a time is met that could not be met now
+AT_ONCE = 256  # schedules that are met at the same time: a commit must not become too large
 LOST_TEXT = "The server stopped while the run was under way, and nothing of the run is kept."
 
 
@@ -80,6 +82,7 @@ class Schedules:
         self._timers: Timers[str] = Timers(core.parts.clock, self._ring, look_s)
         self._begun = False
         self.tasks = Cancellable(core.tasks)
+        self._room = asyncio.Semaphore(AT_ONCE)
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -294,25 +297,23 @@ class Schedules:
 
     async def _work(self, kept: Kept) -> None:
         """Meets all that has happened: first the ends of runs, then times that wait, then times that are due."""
+        again_ms: int | None
         try:
-            async with kept.lock:
+            async with kept.lock, self._room:
                 while self._begun and not kept.gone and await self._step(kept):
                     if kept.overtaken:
                         await self._schedules.reload(kept)
         except (UnavailableError, ThrottledError) as error:
             log.info("the schedule %s is met later: %s", kept.key, error)
-            kept.working = False
-            self._arm(kept, self._parts.clock.now_ms() + RETRY_MS)
-            return
+            again_ms = self._parts.clock.now_ms() + RETRY_MS
         except Exception:
             log.exception("the schedule %s failed because of an internal error", kept.key)
+            again_ms = self._parts.clock.now_ms() + RETRY_MS
+        else:
+            again_ms = kept.due_ms
         kept.working = False
-        if kept.due_ms is not None:
-            self._arm(kept, kept.due_ms)
-
-    def _arm(self, kept: Kept, at_ms: int) -> None:
-        if self._begun and not kept.gone:
-            self._timers.arm(at_ms, kept.key, "")
+        if again_ms is not None and self._begun and not kept.gone:
+            self._timers.arm(again_ms, kept.key, "")
 
     async def _step(self, kept: Kept) -> bool:
         """Meets one thing; False if there is nothing to meet."""
@@ -420,7 +421,7 @@ class Schedules:
     def _bury(self, kept: Kept, start: ScheduledStart, why: str) -> None:
         """Keeps a run that was refused for good as a dead letter."""
         unwaited = Unwaited(SCHEDULE, kept.key)
-        target = kept.definition.action
+        target = str(kept.definition.action)
         self._letters.refused(kept.namespace, target, unwaited, start.params, why)
 
     def _beginning(self, kept: Kept, start: ScheduledStart) -> Beginning:
@@ -430,7 +431,7 @@ class Schedules:
             RefusedError: there is no such action, or its parameters are not allowed.
         """
         definition, namespace = kept.definition, kept.namespace
-        action = self._parts.catalog.resolve(Name.parse(definition.action), namespace)
+        action = self._parts.catalog.resolve(definition.action, namespace)
         if action.is_unregistered:
             raise UnavailableError(UNREGISTERED.format(name=action.name))
         quotas = self._parts.settings.quotas(namespace)

@@ -64,13 +64,15 @@ async def rotate(request: Request, api: Api) -> Json:
 
 
 async def delete(request: Request, api: Api) -> Json:
-    """Deletes a namespace with its keys and its definitions. Its records stay until they expire."""
+    """Deletes a namespace with its keys, definitions and schedules. Its records stay until they expire."""
     name = _named(request, api)
     gone = api.namespaces.get(name)
     await api.keys.delete_namespace(name)
     entities = [e for c in COLLECTIONS for e in api.engine.catalog.all(c.kind, name)]
     await api.engine.registry.change(Change(None, gone=tuple(entities)))
     await api.engine.letters.clear(name)
+    for schedule in api.engine.schedules.all(name):
+        await api.engine.schedules.remove(name, str(schedule["name"]))
     return Json(_shown(gone))
 
 

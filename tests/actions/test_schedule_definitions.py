@@ -14,7 +14,7 @@ DAY_MS = 24 * 3600 * 1000
 def test_a_definition_has_defaults():
     made = schedule_of("/guest/nightly", LEAST)
 
-    assert (made.action, made.input, made.id) == ("/guest/report", {}, "nightly")
+    assert (str(made.action), made.input, made.id) == ("/guest/report", {}, "nightly")
     assert (made.overlap, made.catchup_ms, made.pause_on_failure) == ("skip", 365 * DAY_MS, False)
     assert (made.limit, made.note, made.options) == (None, "", StartOptions())
     assert made.document == LEAST
@@ -28,7 +28,7 @@ def test_a_definition_has_all_that_was_written():
            "limit": 5, "paused": True, "note": "n"}  # fmt: skip
     made = schedule_of("/guest/nightly", doc)
 
-    assert (made.action, made.input, made.id) == ("/other/pack/a", {"n": 1}, "r")
+    assert (str(made.action), made.input, made.id) == ("/other/pack/a", {"n": 1}, "r")
     assert made.options == StartOptions(
         memo={"m": 1}, execution_timeout_ms=DAY_MS, run_timeout_ms=60_000
     )

@@ -26,7 +26,7 @@ from xingqiao.actions import (
     ThrottledError,
     UnavailableError,
 )
-from xingqiao.composer import Failure, sequence
+from xingqiao.composer import Failure, ensure, sequence
 from xingqiao.infra.engine import EngineSettings, Pacing
 from xingqiao.infra.stores import MemoryStore
 
@@ -358,4 +358,60 @@ async def test_a_second_fire_of_an_instant_is_refused_by_its_id():
     assert "has succeeded already" in again["error"]
     assert len(made.hands.invoked) == 1
     assert made.engine.letters.list(GUEST) == []
+    await made.kill()
+
+
+async def test_an_internal_error_is_logged_and_tried_again_later(caplog, monkeypatch):
+    made = await furnished()
+    resolve = made.engine.catalog.resolve
+
+    def broken(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(made.engine.catalog, "resolve", broken)
+    made.clock.ms += MINUTE
+    await made.until(lambda: "failed because of an internal error" in caplog.text)
+    monkeypatch.setattr(made.engine.catalog, "resolve", resolve)
+    assert caplog.text.count("internal error") == 1
+    made.clock.ms += 1_000
+    await ended(made, 1)
+    await made.kill()
+
+
+async def test_a_cancelled_composition_ends_with_its_finalizers_before_the_next_begins():
+    made = await furnished(put=False)
+    made.hands.answers["a"] = HELD
+    made.hands.answers["last"] = HELD
+    await made.put(last=None, c=ensure("a", "last"))
+    doc = {**EACH_MINUTE, "do": {"action": "c"}, "overlap": "cancel_other"}
+    await made.engine.schedules.put(GUEST, "s", doc)
+    made.clock.ms += MINUTE
+    await made.until(lambda: made.hands.names == ["a"])
+    made.clock.ms += MINUTE
+    await made.until(lambda: made.hands.names == ["a", "last"])
+    shown = described(made)
+    assert (shown["open"], shown["buffered"]) == (1, 1)
+    made.hands.finish(made.hands.invoked[1].activation, {})
+    await made.until(lambda: made.hands.names == ["a", "last", "a"])
+    await met(made, 2)
+
+    assert [run["status"] for run in described(made)["last"]] == ["cancelled", "running"]
+    assert described(made)["buffered"] == 0
+    await made.kill()
+
+
+async def test_a_run_is_found_by_its_id_and_carries_the_options_of_its_schedule():
+    made = await furnished(answers={"a": HELD})
+    await made.put(c=sequence("a", "a"))
+    do = {"action": "c", "id": "mine", "memo": {"m": 1}, "run_timeout": "1h"}
+    await made.engine.schedules.put(GUEST, "c", {**EACH_MINUTE, "do": do})
+    made.clock.ms += MINUTE
+    await met(made, 1, "c")
+    run = described(made, "c")["last"][0]
+    live = made.engine._parts.runs[run["activationId"]]
+
+    assert run["id"].startswith("mine-2023-11-14T")
+    assert await made.engine.identities.run_of(GUEST, run["id"]) == live.id
+    options = live.origin.options
+    assert (options.id, options.memo, options.run_timeout_ms) == (run["id"], {"m": 1}, 3_600_000)
     await made.kill()

@@ -107,3 +107,15 @@ async def test_nobody_sees_those_of_others(deployed, client):
     operator = deployed.caller(auth=tuple(OPERATOR.split(":")))
     assert (await operator.get("/api/v1/namespaces/_/schedules")).json() == []
     assert (await operator.get("/api/v1/namespaces/guest/schedules/s")).status_code == 403
+
+
+async def test_they_go_with_their_namespace(world):
+    operated = "/api/v1/operator/namespaces/team"
+    operator = world.caller(auth=tuple(OPERATOR.split(":")))
+    made = (await operator.put(operated, json={})).json()
+    caller = world.caller(auth=tuple(made["auth"].split(":")))
+    path = "/api/v1/namespaces/_/schedules/s"
+    assert (await caller.put(path, json=HOURLY)).status_code == 200
+    assert (await operator.delete(operated)).status_code == 200
+
+    assert world.engine.schedules.all("team") == []
