@@ -85,21 +85,20 @@ def request(
     params: JSON = invocation.params
     if assignment.function is not None:
         params = handler_request(invocation, assignment.function, deadline_ms)
-    document: dict[str, JSON] = {
-        "id": number,
-        "params": params,
-        "env": {
-            **_named(invocation.action),  # several actions may have the same code
-            "__OW_ACTIVATION_ID": invocation.activation,
-            "__OW_TRANSACTION_ID": invocation.transaction,
-            "__OW_API_KEY": key,
-            "__OW_DEADLINE": str(deadline_ms),
-            "__OW_IDEMPOTENCY_KEY": invocation.idempotency_key,
-            "__OW_COMPLETION_TOKEN": invocation.token,
-        },
+    env: dict[str, JSON] = {
+        **_named(invocation.action),  # several actions may have the same code
+        "__OW_ACTIVATION_ID": invocation.activation,
+        "__OW_TRANSACTION_ID": invocation.transaction,
+        "__OW_API_KEY": key,
+        "__OW_DEADLINE": str(deadline_ms),
+        "__OW_IDEMPOTENCY_KEY": invocation.idempotency_key,
+        "__OW_COMPLETION_TOKEN": invocation.token,
     }
+    document: dict[str, JSON] = {"id": number, "params": params, "env": env}
     if invocation.again is not None:
-        document["again"] = told(invocation.again)
+        variables = told(invocation.again)
+        document["env"] = {**env, **variables}
+        document["untold"] = dict.fromkeys(variables)  # the next run must not be told of them
     if began_ms is None:
         document["waits_ms"] = timeout_ms
     if invocation.function is not None:

@@ -292,20 +292,16 @@ function * tarred (raw) {
 
 const failure = (error, code, variables, raised) => JSON.stringify({ error, code, variables, raised })
 
-let untold = null
+let untold = {} // variables that only the last run was to be told
 
 // The line that answers a request, whatever user code does short of ending the process.
 async function answer (functions, request, limit) {
   if ('waits_ms' in request) request.env.__OW_DEADLINE = String(Date.now() + request.waits_ms)
-  const told = request.again ?? untold // of the earlier attempts; the next run must not be told of this one's
-  if (told) {
-    untold = 'again' in request ? Object.fromEntries(Object.keys(told).map(name => [name, null])) : null
-    Object.assign(request.env, told)
-  }
-  for (const [name, value] of Object.entries(request.env)) {
+  for (const [name, value] of Object.entries({ ...untold, ...request.env })) {
     if (value === null) delete process.env[name]
     else process.env[name] = value
   }
+  untold = request.untold ?? {}
   const fields = 'function' in request
     ? await inlined(functions.get(request.function), request)
     : await called(functions.get(''), request.params)

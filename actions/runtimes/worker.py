@@ -276,7 +276,7 @@ class Runner:
     def __init__(self, functions: dict[str | None, Any]) -> None:
         self.functions = functions
         self.loop: Any = None
-        self.untold: dict[str, None] | None = None
+        self.untold: dict[str, None] = {}  # variables that only the last run was to be told
 
     def can_overlap(self) -> bool:
         """True if all functions are coroutine functions, so that several calls can share an event loop."""
@@ -289,17 +289,13 @@ class Runner:
     def begin(self, request: dict[str, Any]) -> Any:
         """Calls the function. Returns its result, or its coroutine."""
         if "waits_ms" in request:  # its time begins now
-            deadline_ms = time.time_ns() // 1_000_000 + request["waits_ms"]
-            request["env"]["__OW_DEADLINE"] = str(deadline_ms)
-        told = request.get("again") or self.untold
-        if told:  # of the earlier attempts; the next run must not be told of this one's
-            self.untold = dict.fromkeys(told) if "again" in request else None
-            request["env"].update(told)
-        for name, value in request["env"].items():
+            request["env"]["__OW_DEADLINE"] = str(time.time_ns() // 1_000_000 + request["waits_ms"])
+        for name, value in {**self.untold, **request["env"]}.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+        self.untold = request.get("untold", {})
         hash = request.get("function")
         function, given = self.functions[hash], [request["params"]]
         if hash is not None:

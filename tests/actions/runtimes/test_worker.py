@@ -17,7 +17,7 @@ from tests.kit.actions.crashes import EXITED, NO_JSON
 from tests.kit.actions.things import Answers, StandingClock, ended, invocation, python, until
 from tests.kit.actions.workers import LIMIT, logged, outcome, run
 from xingqiao.actions import status_of
-from xingqiao.composer import Again, Failure, Success
+from xingqiao.composer import Failure, Success
 
 NEVER_BEGAN = Failure("Crashed", "The action did not initialize and exited unexpectedly.")
 
@@ -703,27 +703,3 @@ async def test_a_coroutine_is_awaited(pool):
 
 async def test_a_coroutine_that_returns_nothing_is_a_bad_response(pool):
     assert await outcome(pool, "async def main(params): pass") == Failure("BadResponse", NO_DICT)
-
-
-async def test_an_attempt_is_told_its_number_and_the_failure_before_and_the_next_run_is_not(pool):
-    code = "import os\ndef main(params): return {k[5:]: v for k, v in os.environ.items() if k in told}\n"
-    code = "told = ('__OW_ATTEMPT', '__OW_LAST_FAILURE')\n" + code
-    down = Failure("Timeout", {"code": "Timeout"})
-    found = []
-    for again in (
-        None,
-        Again(2, down),
-        Again(1, None, "details"),
-        Again(3, Failure("E", "x" * 9000)),
-        None,
-    ):
-        answers = Answers()
-        answers.invoke(pool, invocation(python(code), again=again))
-        found.append((await answers.next()).outcome.value)
-
-    assert found[0] == found[4] == {}
-    assert found[1] == {
-        "ATTEMPT": "2", "LAST_FAILURE": '{"code": "Timeout", "error": {"code": "Timeout"}}'
-    }  # fmt: skip
-    assert found[2] == {"ATTEMPT": "1"}
-    assert found[3]["LAST_FAILURE"] == json.dumps({"code": "E", "error": "E: " + "x" * 997})

@@ -210,3 +210,15 @@ def test_a_call_with_a_token_starts_one_execution(xingqiao, action):
 
     assert first["activationId"] == second["activationId"]
     assert second["response"]["success"]
+
+
+def test_a_start_may_have_time_limits(xingqiao, composition):
+    name = composition("act_waits", composer.sequence(composer.wait(3600)))
+
+    late = xingqiao("invoke", name, "--blocking", "--run-timeout", "1s")
+    started = xingqiao("invoke", name, "--execution-timeout", "2h", "--json").json
+    history = xingqiao("execution", "history", started["activationId"], "--json").out
+
+    assert (late.code, "the run has not ended within 1 seconds" in late.err) == (6, True)
+    assert '"bound":"execution_timeout"' in history.replace(" ", "")
+    xingqiao("execution", "cancel", started["activationId"])
