@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def queue() -> None:
-    """Look at task queues and set their limits: list, get, set, unset.
+    """Manage task queues: list, get, set, unset.
 
     The tasks of an action with `queue=` wait until a worker takes them; see `xingqiao worker`.
     """

@@ -299,11 +299,15 @@ def test_a_group_whose_tasks_have_gone_while_it_waited_is_forgotten():
 
 def test_limits_of_keys_that_nothing_uses_are_forgotten():
     backlog = Backlog(Rules(each_key=Bound(concurrent=1, per_minute=600)))
-    for order in range(3 * MANY):
+    backlog.add(Waiting("used", 0, key="used"))
+    assert taken(backlog) == ["used"]
+    for order in range(1, 3 * MANY):
         backlog.add(Waiting(f"t{order}", order, key=f"k{order}"))
         backlog.ended(backlog.take(order * 1_000).id)
 
     assert len(backlog._gates) <= MANY
+    backlog.add(Waiting("next", 0, key="used"))
+    assert taken(backlog, 4 * MANY * 1_000) == []  # its limit is not forgotten
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ class Queues:
     # --- the port ----------------------------------------------------------------------------
 
     def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
-        """Accepts a task: it waits in its queue once that is durable."""
+        """Queues a task. If no worker takes it at once, that it waits becomes durable, with its place."""
         queued, now_ms = invocation.action.queued, self._time.now_ms()
         assert queued is not None  # noqa: S101  the kind says so
         asked = queued.asked(invocation.params)
@@ -126,8 +126,22 @@ class Queues:
             return
         self._order = max(self._order + 1, now_ms * 1000)
         state = State(queued.queue, self._order, asked.priority, asked.key, asked.version, now_ms)
-        ticket = state.to_json()
-        soon(done, Completion(Success(None), now_ms, now_ms, ticket=ticket))
+        task = self._tasks[invocation.activation] = Task(invocation, queued, state)
+        task.done = done
+        self._add(task)
+        soon(self._accept, task)
+
+    def _accept(self, task: Task) -> None:
+        """Commits that a task waits, unless a worker has got it by now. It may be assigned meanwhile."""
+        if self._has(task) and task.poll is None:
+            self._become(task, task.state)
+
+    def _add(self, task: Task) -> None:
+        line = self._line(task.place)
+        if task.id not in line.since_ms:
+            line.backlog.add(task.waiting)
+        line.since_ms[task.id] = task.state.since_ms
+        self._look(task.place)
 
     def resume(
         self, invocation: Invocation, ticket: dict[str, JSON], done: Callable[[Completion], None]
@@ -146,11 +160,12 @@ class Queues:
                 task.beat_ms = self._time.now_ms()
                 self._line(task.place).backlog.resumed(task.waiting, task.beat_ms)
         task.invocation, task.state, task.done = invocation, state, done
-        if state.taken_ms is None:
-            line = self._line(task.place)
-            line.backlog.add(task.waiting)
-            line.since_ms[id] = state.since_ms
-            self._look(task.place)
+        if (
+            state.taken_ms is None and task.poll is not None
+        ):  # it was assigned while it was committed
+            self._become(task, state.taken(task.poll.worker, self._time.now_ms()))
+        elif state.taken_ms is None:
+            self._add(task)
         elif task.poll is not None:
             asyncio.get_running_loop().call_soon(self._deliver, id, task)
         self._arm(task)
@@ -341,7 +356,8 @@ class Queues:
                 poll.assigned.add(waiting.id)
                 task.poll = poll
                 task.beat_ms = now_ms
-                self._become(task, task.state.taken(poll.worker, now_ms))
+                if task.done is not None:  # else that it waits is being committed
+                    self._become(task, task.state.taken(poll.worker, now_ms))
         line.wake(self._time.now_ms(), partial(self._look, place))
 
     def _deliver(self, id: str, task: Task) -> None:

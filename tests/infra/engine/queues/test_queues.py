@@ -61,6 +61,46 @@ async def test_a_worker_that_waits_gets_a_task_as_soon_as_it_comes(made):
     await answer(made, task, {})
 
 
+async def accepted(made, id):
+    """How often the history of an execution says that its step was accepted."""
+    entries = await made.engine.records.history(GUEST, id, after=0, limit=100)
+    return [entry["type"] for entry in entries].count("StepAccepted")
+
+
+async def test_a_task_that_is_taken_at_once_costs_one_commit_less(made):
+    await made.put(main=composer.action("work"))
+    waiting = asyncio.ensure_future(taken(made))
+    await made.settle()
+    id = await made.start("main")
+    await answer(made, await waiting, {})
+    await made.result(id)
+    assert await accepted(made, id) == 1
+
+    id = await made.start("main")
+    await made.settle()
+    await answer(made, await taken(made), {})
+    await made.result(id)
+    assert await accepted(made, id) == 2
+
+
+async def test_a_task_may_be_assigned_while_its_place_is_being_committed(made):
+    await made.put(main=composer.action("work"))
+    for _ in range(10):
+        id = await made.start("main")
+        task = await taken(made)  # at any moment of that
+        await answer(made, task, {"ok": 1})
+        assert await made.result(id) == {"ok": 1}
+
+
+async def test_tasks_go_in_order_whenever_a_worker_asks(made):
+    for n in range(30):
+        await made.start("work", {"n": n})
+        made.clock.ms += 1
+    found = [await taken(made) for _ in range(30)]
+
+    assert [task["params"]["n"] for task in found] == list(range(30))
+
+
 async def test_an_empty_queue_hands_out_nothing(made):
     assert await take(made) == []
     assert await take(made, wait_s=0.01) == []
