@@ -112,6 +112,7 @@ from .triggers import about_trigger, closed_trigger, fired, not_fired
 from .web import (
     METHODS,
     NotAcceptableError,
+    NotEndedError,
     Target,
     WebRequest,
     WebResponse,
@@ -209,6 +210,7 @@ __all__ = [
     "MapRunArn",
     "MayHaveRun",
     "NotAcceptableError",
+    "NotEndedError",
     "NotFoundError",
     "Opened",
     "Package",

@@ -6,6 +6,7 @@ composer.Error
     UnauthorizedError        the caller's credentials are wrong or missing (401)
     ForbiddenError           it belongs to another namespace, and is not public (403)
     NotFoundError            it does not exist (404)
+      NotEndedError          it does not exist yet: it is under way (404)
     ConflictError            it exists already, or another caller changed it (409)
     ReusedKeyError           its idempotency key was used for another call (422)
     TooLargeError            over a size limit (413)
@@ -20,7 +21,12 @@ from ..composer import Error
 
 
 class RefusedError(Error):
-    """The request is refused. Nothing has happened."""
+    """The request is refused. Nothing has happened.
+
+    `code` names the reason for programs; "" if the kind of error says all.
+    """
+
+    code: str = ""
 
 
 class InvalidError(RefusedError):
@@ -43,6 +49,12 @@ class NotFoundError(RefusedError):
 
     def __init__(self, text: str = "The requested resource does not exist.") -> None:
         super().__init__(text)
+
+
+class NotEndedError(NotFoundError):
+    """The record does not exist yet: its activation is under way."""
+
+    code = "NotEnded"
 
 
 class ConflictError(RefusedError):

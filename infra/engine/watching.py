@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 
-from ...actions import ActivationRow, NotFoundError, Query
+from ...actions import ActivationRow, NotEndedError, NotFoundError, Query
 from .news import of
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ class Watching:
         """An activation's record. Waits for the end of a call, a step or an execution that is under way.
 
         Raises:
-            NotFoundError: there is none in this namespace, or it has not ended in time.
+            NotFoundError: there is none in this namespace.
+            NotEndedError: it has not ended in time.
             UnavailableError: the server is stopping.
         """
 
@@ -98,7 +99,7 @@ class Watching:
             return await self._records.activation(namespace, id)
         record = await self._fresh((id,), wait_s, read)
         if record is None:
-            raise NotFoundError
+            raise NotEndedError
         return record
 
     async def history(

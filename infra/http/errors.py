@@ -63,16 +63,18 @@ def status_of(error: Exception) -> int:
 def refused(request: Request, error: Exception) -> Json:
     """The response to a refused request."""
     status = status_of(error)
+    code = getattr(error, "code", "")
+    about: dict[str, JSON] = {"code": code} if code else {}
     if isinstance(error, UnauthorizedError):
         headers = {"WWW-Authenticate": 'Basic realm="OpenWhisk secure realm"'}
         return failed(request, status, str(error), headers)
     if isinstance(error, InDoubtError) and error.activation is not None:
-        about = {"activationId": error.activation}
+        about["activationId"] = error.activation
         headers = {**RETRY_AFTER, "x-openwhisk-activation-id": error.activation}
         return failed(request, status, str(error), headers, about)
     if isinstance(error, UnavailableError | BusyError):
-        return failed(request, status, str(error), RETRY_AFTER)
-    return failed(request, status, str(error))
+        return failed(request, status, str(error), RETRY_AFTER, about)
+    return failed(request, status, str(error), about=about)
 
 
 def not_served(request: Request, error: Exception) -> Json:

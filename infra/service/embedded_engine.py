@@ -16,11 +16,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...actions import Action, Call, InvalidError, Query, UnavailableError
+from ...actions import Action, Call, InvalidError, UnavailableError
 from ...composer import ActionFunction, Failure, Name
+from ..handles import failed
 from ..settings import Settings
 from .app import open_service
-from .handles import CLOSED, FOREVER_S, NAMESPACE, ActionError, ExecutionHandle
+from .embedded_records import EmbeddedRecords
+from .handles import CLOSED, FOREVER_S, NAMESPACE, ExecutionHandle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -33,13 +35,14 @@ if TYPE_CHECKING:
     from .app import Service
 
 
-class Embedded:
+class Embedded(EmbeddedRecords):
     """An engine and its actions, in the namespace `guest`."""
 
     def __init__(
         self, engine: Engine, serve: Callable[[str], Awaitable[ASGIApp]] | None = None
     ) -> None:
-        self.engine, self._serve = engine, serve
+        super().__init__(engine, self.define)
+        self._serve = serve
 
     # --- definitions -------------------------------------------------------------------------
 
@@ -105,7 +108,7 @@ class Embedded:
         """
         _, outcome = await self.run(name, params, token=token)
         if isinstance(outcome, Failure):
-            raise ActionError(outcome)
+            raise failed(outcome)
         return outcome.value
 
     async def run(
@@ -123,30 +126,14 @@ class Embedded:
 
     async def start(
         self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
-    ) -> str:
-        """Starts an action without waiting. Returns its id once the start is durable; arguments as for `invoke`.
+    ) -> ExecutionHandle:
+        """Starts an action without waiting. Returns its handle once the start is durable; arguments as for `invoke`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
         """
-        return (await self.engine.invoke(_call(name, params, token))).activation
-
-    # --- executions --------------------------------------------------------------------------
-
-    def execution(self, id: str) -> ExecutionHandle:
-        """The execution with this id, or the run of an action that was invoked by itself."""
-        return ExecutionHandle(self.engine, id, self.define)
-
-    async def executions(
-        self, *, name: str | None = None, status: str | None = None, limit: int = 30, skip: int = 0
-    ) -> list[dict[str, JSON]]:
-        """Executions of compositions, the newest first; of one action or in one status, if given."""
-        query = Query(namespace=NAMESPACE, name=name, status=status, limit=limit, skip=skip)
-        return await self.engine.records.executions(query)
-
-    async def history(self, id: str) -> list[dict[str, JSON]]:
-        """All history entries so far of a composition's execution: see `ExecutionHandle.history`."""
-        return await self.execution(id).history()
+        invoked = await self.engine.invoke(_call(name, params, token))
+        return self.execution(invoked.activation)
 
     # --- HTTP --------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from psycopg.conninfo import make_conninfo
 from tests.kit.infra.servers import AUTH, DEADLINE_S, XINGQIAO, running
 from xingqiao import composer
 from xingqiao.actions import Query
-from xingqiao.infra.service.embedded_engine import ActionError, embedded
+from xingqiao.embedded import ActionError, embedded
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "postgres"
 PREPARED = 20  # transactions that a server of our own may have prepared

@@ -1,0 +1,195 @@
+"""A server as a program works with it: deploy, invoke, and look after executions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...actions import InvalidError, NotFoundError
+from ...composer import ActionFunction, CaptureError, Failure
+from ..handles import failed, listed
+from .executions import RemoteEntity, RemoteExecution
+from .wire import HOME, Request, named, segment
+
+if TYPE_CHECKING:
+    from ...composer import JSON, Composition, Outcome
+    from ..handles import Document, Listing, Page
+    from .calls import Calls
+
+
+class _Actions:
+    """Deploys actions and runs them."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def deploy(self, name: str, composition: Composition) -> None:
+        """Deploys a composition as an action, with the actions that it defines inline.
+
+        A composition that is deployed already in this form gets no new version.
+
+        Raises:
+            RefusedError: a definition is malformed.
+        """
+        await self.define(composition)
+        tree = composition.to_json()
+        try:
+            before = await self._calls.ask("GET", named("actions", name))
+        except NotFoundError:
+            before = {"exec": {}}
+        if before["exec"].get("composition") != tree:
+            await self.put(name, {"exec": {"kind": "composition", "composition": tree}})
+
+    async def define(self, composition: Composition) -> None:
+        """Deploys the actions that a composition defines inline, without the composition.
+
+        A function of your program is sent as source: it runs on the server, without the rest of your module.
+
+        Raises:
+            RefusedError: a definition is malformed, or the source of a function cannot be sent.
+        """
+        for name, definition in composition.definitions():
+            if isinstance(definition, ActionFunction):
+                try:
+                    document = definition.definition()
+                except CaptureError as error:
+                    raise InvalidError(str(error)) from error
+                await self.put(name, document)
+            else:
+                await self.put(name, definition)
+
+    async def put(self, name: str, document: JSON) -> None:
+        """Creates or updates an action from a document in the form of the HTTP API.
+
+        Raises:
+            RefusedError: the document is malformed.
+        """
+        await self._calls.ask("PUT", named("actions", name), document, overwrite=True)
+
+    async def invoke(
+        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    ) -> JSON:
+        """Runs an action to its end. Returns its result.
+
+        Args:
+            name: the action.
+            params: its parameters.
+            token: an idempotency key: all calls with the same key start one execution. Without one the
+                client makes its own, so that an answer that is lost does not run the action twice.
+
+        Raises:
+            RefusedError: no action has this name, or a limit refuses the call.
+            ActionError: the action has failed.
+        """
+        _, outcome = await self.run(name, params, token=token)
+        if isinstance(outcome, Failure):
+            raise failed(outcome)
+        return outcome.value
+
+    async def run(
+        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    ) -> tuple[str, Outcome]:
+        """Runs an action to its end. Returns the activation's id and the outcome; arguments as for `invoke`.
+
+        Raises:
+            RefusedError: no action has this name, or a limit refuses the call.
+        """
+        return await self._calls.run(name, params, token)
+
+    async def start(
+        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    ) -> RemoteExecution:
+        """Starts an action without waiting. Returns its handle once the start is durable; arguments as for `invoke`.
+
+        Raises:
+            RefusedError: no action has this name, or a limit refuses the call.
+        """
+        id = await self._calls.start(name, params, token)
+        return RemoteExecution(self._calls, id, self.define)
+
+
+class Client(_Actions):
+    """A server, in the namespace that the credentials belong to. `connect` makes it."""
+
+    def __repr__(self) -> str:
+        return f"<client of {self._calls.transport.place.url}>"
+
+    def execution(self, id: str) -> RemoteExecution:
+        """The handle of an execution, or of a run of an action that was invoked by itself."""
+        return RemoteExecution(self._calls, str(id), self.define)
+
+    def executions(
+        self,
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        limit: int | None = None,
+        skip: int = 0,
+    ) -> Listing[RemoteExecution]:
+        """Executions of compositions, the newest first; of one action or in one status, if given.
+
+        `async for` goes over their handles, `await` returns documents (30 if there is no limit).
+        """
+
+        async def read(page: Page) -> list[Document]:
+            return await self._page("executions", page, name=name, status=status)
+
+        return listed(read, self._found, "executionId", limit=limit, skip=skip)
+
+    def _found(self, doc: Document) -> RemoteExecution:
+        return RemoteExecution(self._calls, doc["executionId"], self.define, doc)
+
+    def history(self, id: str) -> Listing[Document]:
+        """The history of an execution: see `RemoteExecution.history`."""
+        return self.execution(id).history()
+
+    def entity(self, type: str, key: str) -> RemoteEntity:
+        """The handle of an entity."""
+        return RemoteEntity(self._calls, type, key)
+
+    async def fire(self, trigger: str, payload: dict[str, JSON] | None = None) -> str | None:
+        """Fires a trigger. Returns the id of its activation; None if no rule is active.
+
+        Raises:
+            NotFoundError: no trigger has this name.
+            InDoubtError: the connection was lost. The trigger may have fired.
+        """
+        return (await self._calls.ask("POST", named("triggers", trigger), payload or {}) or {}).get(
+            "activationId"
+        )
+
+    async def activation(self, id: str) -> Document:
+        """The record of an activation that has ended: its result, its logs, its times.
+
+        Raises:
+            NotFoundError: there is none, or it has not ended.
+        """
+        return await self._calls.ask("GET", f"{HOME}/activations/{segment(id)}")
+
+    def activations(
+        self, *, name: str | None = None, limit: int | None = None, skip: int = 0
+    ) -> Listing[Document]:
+        """Activations, the newest first; of one action, if given. The records have no results and logs."""
+
+        async def read(page: Page) -> list[Document]:
+            return await self._page("activations", page, name=name)
+
+        return listed(read, lambda doc: doc, "activationId", limit=limit, skip=skip)
+
+    async def logs(self, id: str) -> list[str]:
+        """The log lines of an activation that has ended.
+
+        Raises:
+            NotFoundError: there is none, or it has not ended.
+        """
+        lines: list[str] = (await self.activation(id))["logs"]
+        return lines
+
+    async def _page(self, collection: str, page: Page, **query: JSON) -> list[Document]:
+        request = Request(
+            method="GET",
+            path=f"{HOME}/{collection}",
+            query={**query, "limit": page.limit, "skip": page.skip, "upto": page.upto_ms},
+            repeatable=True,
+        )
+        found: list[Document] = (await self._calls.transport.ask(request)).document
+        return found

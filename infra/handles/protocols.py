@@ -1,0 +1,251 @@
+"""The methods that the engine in your program and the client of a server share.
+
+A program that is written for `Xingqiao` runs with either.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ...composer import JSON, Composition, Outcome
+    from .listings import Document, Listing
+
+
+class Execution(Protocol):
+    """One execution of a composition, or one run of an action. It need not exist: each method says so.
+
+    Each method raises NotFoundError if there is no such execution.
+    """
+
+    @property
+    def id(self) -> str:
+        """The id of the execution."""
+
+    @property
+    def document(self) -> Document | None:
+        """The execution as the list that it comes from has shown it; None if it comes from no list."""
+
+    async def result(self, timeout: float | None = None) -> JSON:  # noqa: ASYNC109  the engine waits
+        """Waits for the end of the execution. Returns its result.
+
+        Args:
+            timeout: seconds to wait; None for no limit.
+
+        Raises:
+            ActionError: the execution has failed; ActionTimedOutError, ActionCancelledError and
+                ActionTerminatedError tell the other ways to end.
+            TimeoutError: the execution has not ended within `timeout`. It goes on.
+        """
+
+    async def status(self) -> Document:
+        """The state of the execution and of its fibers, as the HTTP API shows it."""
+
+    def history(self, *, follow: bool = False) -> Listing[Document]:
+        """The history entries so far. With `follow`, `async for` also waits for those to come."""
+
+    async def cancel(self) -> None:
+        """Asks the execution to stop: running steps are abandoned, finalizers and compensations run.
+
+        Raises:
+            ConflictError: it has ended.
+        """
+
+    async def terminate(self) -> None:
+        """Ends the execution at once, without finalizers, and all executions below it.
+
+        Raises:
+            ConflictError: it has ended.
+        """
+
+    async def pause(self) -> None:
+        """Begins no further step. Running steps end, and timers run on, until `resume`.
+
+        Raises:
+            ConflictError: it has ended, or is express, or is an action that was invoked by itself.
+        """
+
+    async def resume(self) -> None:
+        """Lets a paused execution go on. If a failed step paused it, the step is retried.
+
+        Raises:
+            ConflictError: it is not paused.
+        """
+
+    async def redrive(self, composition: Composition | None = None) -> None:
+        """Continues a failed execution from its failed steps, with a corrected composition if given.
+
+        The actions that the composition defines are deployed first.
+
+        Raises:
+            ConflictError: it cannot be redriven; the text says why.
+        """
+
+    async def complete(self, result: JSON, *, step: str | None = None) -> None:
+        """Answers a step that waits for its callback.
+
+        Args:
+            result: the result of the step.
+            step: the step's fiber, or the name of its action; needed if several steps wait.
+
+        Raises:
+            ConflictError: no such step waits, or several do.
+        """
+
+    async def fail(self, error: JSON, *, step: str | None = None) -> None:
+        """Fails a step that waits for its callback; arguments and errors as for `complete`."""
+
+
+class Entity(Protocol):
+    """One entity: a state and its operations. It is made by its first operation."""
+
+    async def call(
+        self,
+        operation: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        read: bool = False,
+        token: str = "",
+    ) -> JSON:
+        """Calls an operation and waits for its result.
+
+        Args:
+            operation: the operation.
+            params: its parameters.
+            read: True if the operation does not change the state.
+            token: an idempotency key: calls with the same key run the operation once.
+
+        Raises:
+            ActionError: the operation has failed.
+        """
+
+    async def signal(
+        self, operation: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    ) -> str:
+        """Calls an operation without waiting. Returns the activation's id once the call is durable."""
+
+    async def get(self) -> Document:
+        """The last committed state and its version, without waiting for calls under way.
+
+        Raises:
+            NotFoundError: there is no such entity.
+        """
+
+    async def delete(self) -> None:
+        """Deletes the entity after the calls before it.
+
+        Raises:
+            ActionError: it is locked.
+        """
+
+
+class Actions(Protocol):
+    """Deploys actions and runs them."""
+
+    async def deploy(self, name: str, composition: Composition) -> None:
+        """Deploys a composition as an action, with the actions that it defines inline.
+
+        A composition that is deployed already in this form gets no new version.
+
+        Raises:
+            RefusedError: a definition is malformed.
+        """
+
+    async def define(self, composition: Composition) -> None:
+        """Deploys the actions that a composition defines inline, without the composition.
+
+        Raises:
+            RefusedError: a definition is malformed.
+        """
+
+    async def put(self, name: str, document: JSON) -> None:
+        """Creates or updates an action from a document in the form of the HTTP API.
+
+        Raises:
+            RefusedError: the document is malformed.
+        """
+
+    async def invoke(
+        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    ) -> JSON:
+        """Runs an action to its end. Returns its result.
+
+        Args:
+            name: the action.
+            params: its parameters.
+            token: an idempotency key: all calls with the same key start one execution.
+
+        Raises:
+            RefusedError: no action has this name, or a limit refuses the call.
+            ActionError: the action has failed.
+        """
+
+    async def run(
+        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    ) -> tuple[str, Outcome]:
+        """Runs an action to its end. Returns the activation's id and the outcome; arguments as for `invoke`.
+
+        Raises:
+            RefusedError: no action has this name, or a limit refuses the call.
+        """
+
+    async def start(
+        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    ) -> Execution:
+        """Starts an action without waiting. Returns its handle once the start is durable; arguments as for `invoke`.
+
+        Raises:
+            RefusedError: no action has this name, or a limit refuses the call.
+        """
+
+
+class Xingqiao(Actions, Protocol):
+    """The engine, in your program (`xingqiao.embedded`) or on a server (`xingqiao.client`)."""
+
+    def execution(self, id: str) -> Execution:
+        """The handle of an execution, or of a run of an action that was invoked by itself."""
+
+    def executions(
+        self,
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        limit: int | None = None,
+        skip: int = 0,
+    ) -> Listing[Execution]:
+        """Executions of compositions, the newest first; of one action or in one status, if given.
+
+        `async for` goes over their handles, `await` returns documents (30 if there is no limit).
+        """
+
+    def history(self, id: str) -> Listing[Document]:
+        """The history of an execution: see `Execution.history`."""
+
+    def entity(self, type: str, key: str) -> Entity:
+        """The handle of an entity."""
+
+    async def fire(self, trigger: str, payload: dict[str, JSON] | None = None) -> str | None:
+        """Fires a trigger. Returns the id of its activation; None if no rule is active.
+
+        Raises:
+            NotFoundError: no trigger has this name.
+        """
+
+    async def activation(self, id: str) -> Document:
+        """The record of an activation that has ended: its result, its logs, its times.
+
+        Raises:
+            NotFoundError: there is none, or it has not ended.
+        """
+
+    def activations(
+        self, *, name: str | None = None, limit: int | None = None, skip: int = 0
+    ) -> Listing[Document]:
+        """Activations, the newest first; of one action, if given. The records have no results and logs."""
+
+    async def logs(self, id: str) -> list[str]:
+        """The log lines of an activation that has ended.
+
+        Raises:
+            NotFoundError: there is none, or it has not ended.
+        """
