@@ -38,6 +38,10 @@ _BROKEN = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 _NO_USE = (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError)
 
 
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 async def _sleep(seconds: float) -> None:
     await asyncio.sleep(seconds)  # noqa: TID251  between two attempts
 
@@ -49,9 +53,11 @@ class Patience:
     Args:
         seconds: the time for which a request is sent again while the server cannot be reached.
         pause: waits for seconds.
+        now: the time in seconds.
     """
 
     seconds: float = 30.0
+    now: Callable[[], float] = field(default=_now, repr=False)
     pause: Callable[[float], Awaitable[None]] = field(default=_sleep, repr=False)
 
 
@@ -102,8 +108,8 @@ class Transport:
             UnreachedError: the server cannot be reached.
             InDoubtError: the connection was lost, and the request may have been carried out.
         """
-        loop, delays = asyncio.get_running_loop(), _delays()
-        until_s = loop.time() + self._patience.seconds
+        delays, now = _delays(), self._patience.now
+        until_s = now() + self._patience.seconds
         while True:
             try:
                 told = await self._send(request, wait_s + MARGIN_S)
@@ -117,7 +123,7 @@ class Transport:
                 if not _is_refused(told):
                     return told
                 again_s, failure = _again_s(told, request), refusal(told, request, self.place)
-            if again_s is None or loop.time() + again_s > until_s:
+            if again_s is None or now() + again_s > until_s:
                 raise failure
             log.info("%s %s is sent again: %s", request.method, request.path, failure)
             await self._patience.pause(again_s)
