@@ -35,7 +35,7 @@ schemas: setup  # the JSON Schemas that the package publishes, made of the rows 
 	$(BIN)/xingqiao schema composition > src/xingqiao/schemas/composition.json
 
 stubs: setup  # the types of the client's synchronous face, made of the asynchronous classes
-	$(BIN)/python -m tests.kit.client.stubs > build/blocking.pyi && $(BIN)/ruff format -q build/blocking.pyi && mv build/blocking.pyi infra/client/
+	mkdir -p build && $(BIN)/python -m tests.kit.client.stubs > build/blocking.pyi && $(BIN)/ruff format -q build/blocking.pyi && mv build/blocking.pyi infra/client/
 
 bench: setup
 	$(BIN)/python -m benchmarks

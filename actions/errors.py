@@ -3,11 +3,14 @@
 composer.Error
   RefusedError               the request is refused; nothing has happened
     InvalidError             malformed (400)
+      InvalidIdError         the id of an execution cannot be one (400)
     UnauthorizedError        the caller's credentials are wrong or missing (401)
     ForbiddenError           it belongs to another namespace, and is not public (403)
     NotFoundError            it does not exist (404)
       NotEndedError          it does not exist yet: it is under way (404)
     ConflictError            it exists already, or another caller changed it (409)
+      AlreadyStartedError    an execution with this id is open (409)
+      AlreadyCompletedError  an execution with this id has ended (409)
     ReusedKeyError           its idempotency key was used for another call (422)
     TooLargeError            over a size limit (413)
     ThrottledError           too many requests at present (429)
@@ -23,7 +26,7 @@ from ..composer import Error
 class RefusedError(Error):
     """The request is refused. Nothing has happened.
 
-    `code` names the reason for programs; "" if the kind of error says all.
+    `code` names the error for programs; "" if it has no name.
     """
 
     code: str = ""
@@ -31,6 +34,12 @@ class RefusedError(Error):
 
 class InvalidError(RefusedError):
     """The request is malformed. The text names the field."""
+
+
+class InvalidIdError(InvalidError):
+    """The id that a caller gives an execution cannot be one. The text says why."""
+
+    code = "InvalidId"
 
 
 class UnauthorizedError(RefusedError):
@@ -59,6 +68,31 @@ class NotEndedError(NotFoundError):
 
 class ConflictError(RefusedError):
     """The object exists already, or another caller has changed it."""
+
+
+class TakenIdError(ConflictError):
+    """An execution cannot start under the id that its caller gives it.
+
+    Args:
+        text: the message.
+        run: the id of the run that has the id.
+    """
+
+    def __init__(self, text: str, run: str) -> None:
+        super().__init__(text)
+        self.run = run
+
+
+class AlreadyStartedError(TakenIdError):
+    """An execution with the id is open, and the start does not say what to do then."""
+
+    code = "AlreadyStarted"
+
+
+class AlreadyCompletedError(TakenIdError):
+    """An execution with the id has ended, and the start does not allow another."""
+
+    code = "AlreadyCompleted"
 
 
 class ReusedKeyError(ConflictError):

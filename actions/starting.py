@@ -24,6 +24,7 @@ class StartOptions:
         id: the user's id of the execution; "" if it has none.
         on_open: what happens when an execution with this id is open, one of `OPEN_POLICIES`.
         on_closed: what happens when the newest with this id has ended, one of `CLOSED_POLICIES`.
+        digest: of the action and the input, for `same`. The engine sets it.
         attributes: by which it can be found, by name.
         memo: shown with it, and not found by.
         execution_timeout_ms: of the whole chain of its runs; None if there is no limit.
@@ -33,6 +34,7 @@ class StartOptions:
     id: str = ""
     on_open: str = "fail"
     on_closed: str = "allow"
+    digest: str = ""
     attributes: dict[str, JSON] = field(default_factory=dict)
     memo: JSON = None
     execution_timeout_ms: int | None = None
@@ -54,7 +56,7 @@ class StartOptions:
 
 
 _DEFAULTS: dict[str, Any] = {
-    "id": "", "on_open": "fail", "on_closed": "allow", "attributes": {}, "memo": None,
+    "id": "", "on_open": "fail", "on_closed": "allow", "digest": "", "attributes": {}, "memo": None,
     "execution_timeout_ms": None, "run_timeout_ms": None,
 }  # fmt: skip
 PLAIN = StartOptions()

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .client import Client
 
 OK, ACCEPTED = 200, 202
+ON_OPEN = ("fail", "use", "same", "terminate")
+ON_CLOSED = ("allow", "allow_failed", "reject")
 WEB = click.Choice(["true", "false", "yes", "no", "raw"], case_sensitive=False)
 WAIT_MS = 20_000  # time that one request waits for the end of an activation
 
@@ -47,6 +49,11 @@ WAIT_MS = 20_000  # time that one request waits for the end of an activation
 @click.option(
     "--follow", "-f", is_flag=True, help="Show the timeline, the logs and then the result."
 )
+@click.option("--id", help="Your id for the execution, unique among the open executions.")
+@click.option("--on-open", type=click.Choice(ON_OPEN), help="Reaction to an open execution with this id: refuse, "
+              "use it, use it if action and parameters are the same, or end it and start [default: fail].")  # fmt: skip
+@click.option("--on-closed", type=click.Choice(ON_CLOSED), help="Reaction to an ended execution with this id: "
+              "start, start only if that has failed, or refuse [default: allow].")  # fmt: skip
 @click.option("--token", help="Idempotency key: all calls with the same key start one execution.")
 @as_json
 @connected
@@ -58,29 +65,30 @@ def invoke(  # noqa: PLR0913  its options
     blocking: bool,
     result: bool,
     follow: bool,
-    token: str | None,
     as_json: bool,
+    **start: str | None,
 ) -> int:
     """Invoke the action NAME.
 
     Without --blocking, --result or --follow the command prints the activation's id and does not wait. With
     one of them the exit code is 1 if the action fails, and 6 if it exceeds its time limit. With --follow and
     --json each line is a history entry, a log line, or, at the end, the record. A call that you send again
-    with the same --token does not start the action again: you get the same activation.
+    with the same --token does not start the action again: you get the same activation. With --id you can use
+    your own id wherever a command takes the id of an execution.
     """
     if follow:
         if blocking or result:
             raise click.UsageError("--follow waits and shows the result: leave -b and -r out")
         call = Call(client)
-        _, answer = client.invoke(name, params, blocking=False, result=False, token=token)
+        _, answer = client.invoke(name, params, blocking=False, result=False, **start)
         record = call.show(answer["activationId"], as_json=as_json)
         return _ended(name, record, whole=as_json, as_json=as_json)
     if not (blocking or result):
-        _, answer = client.invoke(name, params, blocking=False, result=False, token=token)
+        _, answer = client.invoke(name, params, blocking=False, result=False, **start)
         id = answer["activationId"]
         output.write_json(answer) if as_json else output.done(f"{name} is invoked: activation {id}")
         return 0
-    record = _wait_for_end(client, name, params, token)
+    record = _wait_for_end(client, name, params, start)
     return _ended(name, record, whole=not result, as_json=as_json)
 
 
@@ -105,12 +113,12 @@ def _failure(name: str, record: dict[str, Any]) -> str:
 
 
 def _wait_for_end(
-    client: Client, name: str, params: dict[str, Any], token: str | None
+    client: Client, name: str, params: dict[str, Any], start: dict[str, str | None]
 ) -> dict[str, Any]:
     """Invokes an action and waits for its end without a limit. Returns the activation record."""
     began = time.monotonic()
     with output.waiting(f"{name} ...") as tell:
-        status, answer = client.invoke(name, params, blocking=True, result=False, token=token)
+        status, answer = client.invoke(name, params, blocking=True, result=False, **start)
         while status == ACCEPTED:
             id = answer["activationId"]
             again = f"it goes on; to see it again: xingqiao activation get {id}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import output
-from .client import ApiError, annotations_of
+from .client import ACTIVATIONS, ApiError, annotations_of
 from .following import Connection, new_records
 from .options import UNITS, as_json, connected, period
 from .times import Duration
@@ -95,7 +95,7 @@ def _record(client: Client, id: str | None, *, last: bool) -> dict[str, Any]:
         if not found:
             raise ApiError("there are no activations yet")
         id = found[0]["activationId"]
-    record: dict[str, Any] = client.ask("GET", f"activations/{id}")
+    record: dict[str, Any] = client.ask_run("GET", id, of=ACTIVATIONS)
     return record
 
 
@@ -143,7 +143,7 @@ def _tree(client: Client, record: dict[str, Any]) -> dict[str, Any]:
 @connected
 def cancel(client: Client, id: str, *, as_json: bool) -> None:
     """Ask the running activation ID to stop."""
-    answer = client.ask("DELETE", f"activations/{id}")
+    answer = client.ask_run("DELETE", id, of=ACTIVATIONS)
     output.write_json(answer) if as_json else output.done(f"{id} is asked to stop")
 
 

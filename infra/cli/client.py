@@ -23,6 +23,7 @@ from ..client import (
     entity,
     locate,
     named,
+    segment,
 )
 from ..client import credentials_in as _credentials_in
 from .connection import BROKEN_OFF, FAILURES, Connection
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 UNAUTHORIZED = 401
-ACTIONS, ENTITIES = "actions", "entities"
+ACTIONS, ENTITIES, EXECUTIONS, ACTIVATIONS = "actions", "entities", "executions", "activations"
 OPTIONS = Options(url="--url", auth="--auth", auth_file="--auth-file FILE", ca="--ca")
 WAIT_MS = 60_000
 _EXIT_CODES: dict[int | None, int] = {
@@ -140,6 +141,19 @@ class Client:
         owner = quote((namespace or "_").strip("/"))
         return self._ask("GET", f"{NAMESPACES}/{owner}/{collection}", None, query)[1]
 
+    def ask_run(
+        self,
+        method: str,
+        id: str,
+        rest: str = "",
+        *,
+        of: str = EXECUTIONS,
+        body: Any = None,
+        **query: Any,
+    ) -> Any:
+        """Like `ask`, for an execution by the id of a run or your own, which may have any characters."""
+        return self._ask(method, f"{HOME}/{of}/{segment(id)}{rest}", body, query)[1]
+
     def get(self, path: str) -> Any:
         """Like `ask`, for any path of the server."""
         return self._ask("GET", path, None, {})[1]
@@ -179,10 +193,17 @@ class Client:
         return told.status, told.document
 
     def invoke(
-        self, name: str, params: Any, *, blocking: bool, result: bool, token: str | None = None
+        self,
+        name: str,
+        params: Any,
+        *,
+        blocking: bool,
+        result: bool,
+        token: str | None = None,
+        **options: str | None,
     ) -> tuple[int, Any]:
         """Invokes an action. Returns status and response; 202 with an id if it has not ended yet."""
-        query = {"blocking": blocking, "result": result}
+        query = {"blocking": blocking, "result": result, **options}
         headers = {} if token is None else {"idempotency-key": token}
         return self._ask("POST", named(ACTIONS, name), params, query, headers)
 
@@ -193,7 +214,7 @@ class Client:
     def activation(self, id: str, *, wait_ms: int = 0) -> dict[str, Any] | None:
         """The record of an activation, or None if it has not ended after `wait_ms`."""
         try:
-            record: dict[str, Any] = self.ask("GET", f"activations/{id}", wait=wait_ms)
+            record: dict[str, Any] = self.ask_run("GET", id, of=ACTIVATIONS, wait=wait_ms)
         except ApiError as error:
             if error.status == NOT_FOUND:
                 return None
@@ -203,7 +224,7 @@ class Client:
     def history(self, id: str, *, after: int = 0) -> Iterator[dict[str, Any]]:
         """The history entries of an execution after entry `after`, page by page."""
         while True:
-            page = self.ask("GET", f"executions/{id}/history", after=after, limit=1000)
+            page = self.ask_run("GET", id, "/history", after=after, limit=1000)
             yield from page["entries"]
             if "next" not in page:
                 return

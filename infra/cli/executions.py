@@ -54,6 +54,7 @@ execution.add_command(logs)
     "--status", type=click.Choice(STATUSES), help="Status of the executions [default: any]."
 )
 @click.option("--name", help="Name of the action [default: any].")
+@click.option("--id", help="Your id: list the runs of that execution [default: any].")
 @click.option("--limit", type=click.IntRange(0, 200), default=SHOWN, show_default=True,
               help="Maximum number of executions to list.")  # fmt: skip
 @click.option("--skip", type=click.IntRange(0), default=0, show_default=True,
@@ -65,22 +66,27 @@ def list_(client: Client, *, data: Path | None, as_json: bool, **query: Any) -> 
     """List executions, the newest first."""
     if data is None:
         found = client.ask("GET", "executions", **query)
+    elif query.pop("id") is not None:
+        raise click.UsageError("--id needs a server: leave --data out")
     else:
         found = offline.list_executions(data, query)
     if as_json:
         output.write_json(found)
         return
-    rows = (
+    named = any("id" in doc for doc in found)
+    rows = [
         (
             output.instant(doc["start"]),
             doc["executionId"],
+            *([doc.get("id", "")] if named else []),
             doc["name"],
             output.status(doc["status"]),
             output.duration(doc["end"] - doc["start"] if "end" in doc else None),
         )
         for doc in found
-    )
-    output.table(("start", "execution", "action", "status", "duration"), rows, "no executions")
+    ]
+    columns = ("start", "execution", *(["id"] if named else []), "action", "status", "duration")
+    output.table(columns, rows, "no executions")
 
 
 @execution.command()
@@ -95,7 +101,7 @@ def get(client: Client, id: str, *, as_json: bool) -> None:
     A fiber is one line of control; a fork starts several. The table shows the event that each fiber
     waits for.
     """
-    found = client.ask("GET", f"executions/{id}")
+    found = client.ask_run("GET", id)
     output.write_json(found) if as_json else show(client, found)
 
 
@@ -130,7 +136,7 @@ def cost(client: Client, id: str, prices: Path | None, *, as_json: bool) -> None
     as unknown and not included.
     """
     price = _pricing(prices)
-    found = client.ask("GET", f"executions/{id}/cost")
+    found = client.ask_run("GET", id, "/cost")
     if price is not None:
         found["money"] = price(found["steps"])
     if as_json:
@@ -198,7 +204,7 @@ def _unbilled(share: dict[str, Any]) -> str:
 @connected
 def cancel(client: Client, id: str, *, terminate: bool, as_json: bool) -> None:
     """Cancel the execution ID: abandon running steps, run finalizers."""
-    _told(client.ask("POST", f"executions/{id}/cancel", terminate=terminate), as_json=as_json)
+    _told(client.ask_run("POST", id, "/cancel", terminate=terminate), as_json=as_json)
 
 
 @execution.command()
@@ -212,7 +218,7 @@ def terminate(client: Client, id: str, *, data: Path | None, as_json: bool) -> N
     namespace.
     """
     if data is None:
-        _told(client.ask("POST", f"executions/{id}/cancel", terminate=True), as_json=as_json)
+        _told(client.ask_run("POST", id, "/cancel", terminate=True), as_json=as_json)
         return
     ended = offline.terminate(data, id)
     if as_json:
@@ -231,7 +237,7 @@ def pause(client: Client, id: str, *, as_json: bool) -> None:
     Running steps end, and timers run on. `xingqiao execution resume` continues the execution. Compositions
     that run as steps of it are not paused: pause them by their own ids.
     """
-    _told(client.ask("POST", f"executions/{id}/pause"), as_json=as_json)
+    _told(client.ask_run("POST", id, "/pause"), as_json=as_json)
 
 
 @execution.command()
@@ -243,7 +249,7 @@ def resume(client: Client, id: str, *, as_json: bool) -> None:
 
     If a failed step paused it, the step is retried.
     """
-    _told(client.ask("POST", f"executions/{id}/resume"), as_json=as_json)
+    _told(client.ask_run("POST", id, "/resume"), as_json=as_json)
 
 
 @execution.command(epilog="\b\nExample:\n  xingqiao execution waiting --name approve")
@@ -308,7 +314,7 @@ def _answered(
     client: Client, id: str, step: str | None, answer: dict[str, Any], *, as_json: bool
 ) -> None:
     body = answer if step is None else {**answer, "step": step}
-    told = client.ask("POST", f"executions/{id}/answer", body=body)
+    told = client.ask_run("POST", id, "/answer", body=body)
     output.write_json(told) if as_json else output.done(f"the step of {id} is answered")
 
 
@@ -333,7 +339,7 @@ def redrive(client: Client, id: str, file: Path | None, name: str | None, *, as_
             made = client.put_action(action, document, overwrite=True)
             if not as_json:
                 output.done(f"{made['name']} {made['version']} ({made['exec']['kind']})")
-    found = client.ask("POST", f"executions/{id}/redrive", body=body, wait=REDRIVE_WAIT_MS)
+    found = client.ask_run("POST", id, "/redrive", body=body, wait=REDRIVE_WAIT_MS)
     if found["status"] not in FAILED:
         _told(found, as_json=as_json)
         return 0

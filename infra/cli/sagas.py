@@ -58,7 +58,7 @@ def show(client: Client, id: str, *, as_json: bool) -> None:
 
     The output also shows the error, the undos that are left and the commands that help.
     """
-    found = client.ask("GET", f"sagas/{id}")
+    found = client.ask_run("GET", id, of="sagas")
     if as_json:
         output.write_json(found)
         return
@@ -121,7 +121,9 @@ def _next(id: str, *, several: bool, steps: bool) -> list[str]:
 
 
 def _help(client: Client, id: str, body: dict[str, Any], *, as_json: bool) -> None:
-    found = client.ask("POST", f"sagas/{id}", body={n: v for n, v in body.items() if v is not None})
+    found = client.ask_run(
+        "POST", id, of="sagas", body={n: v for n, v in body.items() if v is not None}
+    )
     _told(found, as_json=as_json)
 
 
@@ -193,4 +195,4 @@ def cancel(client: Client, id: str, *, as_json: bool) -> None:
 
     A stuck saga stays stuck after a cancellation: use retry, skip or resolve.
     """
-    _told(client.ask("POST", f"executions/{id}/cancel"), as_json=as_json)
+    _told(client.ask_run("POST", id, "/cancel"), as_json=as_json)

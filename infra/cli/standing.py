@@ -41,6 +41,7 @@ def show(client: Client, found: dict[str, Any]) -> None:
     entries = list(islice(client.history(found["executionId"]), ENTRIES))
     about = [
         ("execution", found["executionId"]),
+        *([("id", found["id"])] if "id" in found else []),
         ("action", f"{found['action']} {found['version']}"),
         ("status", output.status(found["status"])),
         ("started by", _starter(client, found)),

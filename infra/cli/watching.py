@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from . import output
-from .client import ApiError
+from .client import ACTIVATIONS, ApiError
 from .completion import execution_ids
 from .following import (
     RUNNING,
+    WAIT_MS,
     Connection,
     Logs,
     Told,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from .following import Line
 
 SUCCEEDED = "succeeded"
+_RUN = re.compile(r"[0-9a-f]{32}")
 
 
 @click.command(epilog="\b\nExample:\n  xingqiao execution watch ID")
@@ -43,7 +46,7 @@ def watch(client: Client, id: str, *, as_json: bool) -> int:
     command. With --json it prints one history entry per line as entries arrive. The run of a plain
     action has no timeline: the command waits for its end.
     """
-    connection = Connection(client)
+    connection, id = Connection(client), _run_of(client, id)
     with output.going_on(f"the execution goes on; to see it again: xingqiao execution watch {id}"):
         try:
             status = _watched(connection, id, as_json=as_json)
@@ -54,6 +57,22 @@ def watch(client: Client, id: str, *, as_json: bool) -> int:
     if not as_json:
         (output.done if status == SUCCEEDED else output.failed)(f"{id} {status.replace('_', ' ')}")
     return 0 if status == SUCCEEDED else 1
+
+
+def _run_of(client: Client, id: str) -> str:
+    """The run that your id means now: the command stays with that run."""
+    if _RUN.fullmatch(id):
+        return id
+    try:
+        return str(client.ask_run("GET", id)["executionId"])
+    except ApiError as missing:
+        if not missing.is_missing:
+            raise
+        try:  # a plain action leaves only its activation
+            record = client.ask_run("GET", id, of=ACTIVATIONS, wait=WAIT_MS)
+        except ApiError:
+            raise missing from None
+        return str(record["activationId"])
 
 
 def _watched(connection: Connection, id: str, *, as_json: bool) -> str:
@@ -97,7 +116,7 @@ def logs(client: Client, id: str, *, follow: bool, as_json: bool) -> None:
     Each line begins with its time, the name of its action and the last digits of its activation's id. The
     lines of a step appear when the step has ended, or waits for its callback.
     """
-    connection = Connection(client)
+    connection, id = Connection(client), _run_of(client, id)
     lines = Logs(connection, lambda: records_below(connection, id))
     with output.going_on(f"the execution goes on; to see it again: xingqiao execution logs {id}"):
         connection.ask(f"executions/{id}")  # an unknown one is an error, and has no logs

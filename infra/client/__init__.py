@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         basic,
         entity,
         named,
+        segment,
         target,
     )
 
@@ -48,7 +49,7 @@ _MODULES = {
     ),
     "wire": (
         "HOME", "MARGIN_S", "NAMESPACES", "NOT_FOUND", "Request", "answer", "basic", "entity",
-        "named", "target",
+        "named", "segment", "target",
     ),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
@@ -81,6 +82,7 @@ __all__ = [
     "entity",
     "locate",
     "named",
+    "segment",
     "target",
     "wskprops",
 ]

@@ -33,14 +33,16 @@ class Calls:
         document: Document = (await self.transport.ask(request)).document
         return document
 
-    async def start(self, name: str, params: JSON, token: str) -> str:
-        """Starts an action. Returns its id."""
-        answer = await self.transport.ask(_invoking(name, params, token, blocking=False))
+    async def start(self, name: str, params: JSON, token: str, options: dict[str, JSON]) -> str:
+        """Starts an action. Returns the id of its run."""
+        answer = await self.transport.ask(_invoking(name, params, token, options))
         return _activation(answer)
 
-    async def run(self, name: str, params: JSON, token: str) -> tuple[str, Outcome]:
-        """Runs an action to its end. Returns its id and its outcome."""
-        request = _invoking(name, params, token, blocking=True)
+    async def run(
+        self, name: str, params: JSON, token: str, options: dict[str, JSON]
+    ) -> tuple[str, Outcome]:
+        """Runs an action to its end. Returns the id of its run, and its outcome."""
+        request = _invoking(name, params, token, {**options, "blocking": True})
         answer = await self.transport.ask(request, wait_s=MAX_WAIT_MS / 1000)
         id = _activation(answer)
         if answer.status == ACCEPTED:
@@ -54,7 +56,12 @@ class Calls:
             return Success(answer.document)
         return await self.outcome(_activation(answer))
 
-    async def outcome(self, id: str, timeout: float | None = None) -> Outcome:  # noqa: ASYNC109  the server waits
+    async def outcome(
+        self,
+        id: str,
+        run: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109  the server waits
+    ) -> Outcome:
         """The outcome of an execution or of an action's run.
 
         Raises:
@@ -67,18 +74,18 @@ class Calls:
             left_ms = float("inf") if until_s is None else 1000 * (until_s - loop.time())
             wait_ms = int(min(max(1, left_ms), MAX_WAIT_MS))
             try:
-                return await self._ended(id, wait_ms)
+                return await self._ended(id, run, wait_ms)
             except NotEndedError:
                 if left_ms <= wait_ms:
                     raise TimeoutError(
                         f"execution {id} has not ended within {timeout} s; it goes on"
                     ) from None
 
-    async def _ended(self, id: str, wait_ms: int) -> Outcome:
+    async def _ended(self, id: str, run: str | None, wait_ms: int) -> Outcome:
         request = Request(
             method="GET",
             path=f"{HOME}/activations/{segment(id)}",
-            query={"wait": wait_ms},
+            query={"run": run, "wait": wait_ms},
             repeatable=True,
         )
         answer = await self.transport.ask(request, wait_s=wait_ms / 1000)
@@ -102,15 +109,12 @@ def _activation(answer: Answer) -> str:
     return id
 
 
-def _invoking(name: str, params: JSON, token: str, *, blocking: bool) -> Request:
-    """The request that invokes an action.
-
-    It has a token, so that the call that is sent twice runs once.
-    """
+def _invoking(name: str, params: JSON, token: str, query: dict[str, JSON]) -> Request:
+    """The request that invokes an action. It has a token, so that a call that is sent twice runs once."""
     return Request(
         method="POST",
         path=named("actions", name),
-        query={"blocking": True} if blocking else {},
+        query=query,
         body=params or {},
         headers={"Idempotency-Key": token or secrets.token_hex(16)},
         repeatable=True,

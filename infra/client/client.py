@@ -65,46 +65,85 @@ class _Actions:
         """
         await self._calls.ask("PUT", named("actions", name), document, overwrite=True)
 
-    async def invoke(
-        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    async def invoke(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
     ) -> JSON:
         """Runs an action to its end. Returns its result.
 
         Args:
             name: the action.
             params: its parameters.
+            id: your id for the execution, unique among the open executions.
+            on_open: what happens if an execution with this id is open: `fail`, `use` it, use it only if it
+                has the `same` action and parameters, or `terminate` it and start.
+            on_closed: what happens if the newest execution with this id has ended: `allow` the start, allow
+                it only if that has failed (`allow_failed`), or `reject` it.
             token: an idempotency key: all calls with the same key start one execution. Without one the
                 client makes its own, so that an answer that is lost does not run the action twice.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
+            TakenIdError: an execution has the id, and a policy refuses the start.
             ActionError: the action has failed.
         """
-        _, outcome = await self.run(name, params, token=token)
+        options = _options(id, on_open, on_closed)
+        _, outcome = await self._calls.run(name, params, token, options)
         if isinstance(outcome, Failure):
             raise failed(outcome)
         return outcome.value
 
-    async def run(
-        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    async def run(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
     ) -> tuple[str, Outcome]:
         """Runs an action to its end. Returns the activation's id and the outcome; arguments as for `invoke`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
         """
-        return await self._calls.run(name, params, token)
+        options = _options(id, on_open, on_closed)
+        return await self._calls.run(name, params, token, options)
 
-    async def start(
-        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    async def start(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
     ) -> RemoteExecution:
         """Starts an action without waiting. Returns its handle once the start is durable; arguments as for `invoke`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
         """
-        id = await self._calls.start(name, params, token)
-        return RemoteExecution(self._calls, id, self.define)
+        options = _options(id, on_open, on_closed)
+        begun = await self._calls.start(name, params, token, options)
+        if not id:
+            return RemoteExecution(self._calls, begun, self.define)
+        return RemoteExecution(self._calls, id, self.define, begun)
+
+
+def _options(id: str, on_open: str, on_closed: str) -> dict[str, JSON]:
+    """The options of a start as the query of a request."""
+    if not id and (on_open, on_closed) == ("fail", "allow"):
+        return {}
+    return {"id": id or None, "on_open": on_open, "on_closed": on_closed}
 
 
 class Client(_Actions):
@@ -113,9 +152,14 @@ class Client(_Actions):
     def __repr__(self) -> str:
         return f"<client of {self._calls.transport.place.url}>"
 
-    def execution(self, id: str) -> RemoteExecution:
-        """The handle of an execution, or of a run of an action that was invoked by itself."""
-        return RemoteExecution(self._calls, str(id), self.define)
+    def execution(self, id: str, run: str | None = None) -> RemoteExecution:
+        """The handle of an execution, or of a run of an action that was invoked by itself.
+
+        Args:
+            id: the id of a run, or the one that you gave: then the open run, else the newest.
+            run: another run of the execution with your id.
+        """
+        return RemoteExecution(self._calls, str(id), self.define, run)
 
     def executions(
         self,
@@ -136,7 +180,7 @@ class Client(_Actions):
         return listed(read, self._found, "executionId", limit=limit, skip=skip)
 
     def _found(self, doc: Document) -> RemoteExecution:
-        return RemoteExecution(self._calls, doc["executionId"], self.define, doc)
+        return RemoteExecution(self._calls, doc["executionId"], self.define, None, doc)
 
     def history(self, id: str) -> Listing[Document]:
         """The history of an execution: see `RemoteExecution.history`."""

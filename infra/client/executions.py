@@ -20,21 +20,32 @@ OPEN = ("running", "paused", "stuck")
 
 
 class RemoteExecution:
-    """An execution on a server. It need not exist: each method says so if it does not."""
+    """An execution on a server. It need not exist: each method says so if it does not.
+
+    Its id is the one of a run, or the one that you gave it: then each method means the open run, else the
+    newest, or the run that the handle was made for.
+    """
 
     def __init__(
         self,
         calls: Calls,
         id: str,
         define: Callable[[Composition], Awaitable[None]],
+        run: str | None = None,
         document: Document | None = None,
     ) -> None:
-        self._calls, self._id, self._define, self._document = calls, id, define, document
+        self._calls, self._id, self._define = calls, id, define
+        self._run, self._document = run, document
 
     @property
     def id(self) -> str:
-        """The id of the execution."""
+        """The id of the execution: the one that you gave it, or the id of its run."""
         return self._id
+
+    @property
+    def run(self) -> str | None:
+        """The run that the handle was made for; None for the open run, else the newest."""
+        return self._run
 
     @property
     def document(self) -> Document | None:
@@ -59,7 +70,7 @@ class RemoteExecution:
                 the other ways to end.
             TimeoutError: it has not ended within `timeout`. It goes on.
         """
-        outcome = await self._calls.outcome(self._id, timeout)
+        outcome = await self._calls.outcome(self._id, self._run, timeout)
         if isinstance(outcome, Failure):
             raise failed(outcome)
         return outcome.value
@@ -70,7 +81,7 @@ class RemoteExecution:
         Raises:
             NotFoundError: there is no such execution.
         """
-        return await self._calls.ask("GET", execution(self._id))
+        return await self._calls.ask("GET", execution(self._id), run=self._run)
 
     def history(self, *, follow: bool = False) -> Listing[Document]:
         """The history entries so far. With `follow`, `async for` also waits for those to come.
@@ -83,7 +94,7 @@ class RemoteExecution:
             request = Request(
                 method="GET",
                 path=execution(self._id, "history"),
-                query={"after": after, "limit": PAGE, "wait": int(1000 * wait_s)},
+                query={"run": self._run, "after": after, "limit": PAGE, "wait": int(1000 * wait_s)},
                 repeatable=True,
             )
             page = (await self._calls.transport.ask(request, wait_s=wait_s)).document
@@ -160,7 +171,9 @@ class RemoteExecution:
         await self._post("answer", {"error": error, "step": step})
 
     async def _post(self, verb: str, body: JSON = None, **query: JSON) -> Document:
-        return await self._calls.ask("POST", execution(self._id, verb), body, **query)
+        return await self._calls.ask(
+            "POST", execution(self._id, verb), body, run=self._run, **query
+        )
 
 
 class RemoteEntity:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import orjson
@@ -13,30 +14,45 @@ from ...actions import (
     PLAIN,
     Action,
     Composed,
+    ConflictError,
     InDoubtError,
     InvalidError,
     NotFoundError,
+    Refuse,
+    Replace,
     UnavailableError,
+    Use,
     check_call,
+    check_options,
+    decided,
 )
 from ...composer import changed, compile
-from .idempotency import Claim, IdempotencyKeys
+from .idempotency import Claim, IdempotencyKeys, digest_of
+from .identities import key_of
 from .inbox.pending import called
 from .programs import program_document
+from .units import Unit
 from .unwaited import INVOKE, SIGNAL, Unwaited
 from .waiters import Ended
 
 if TYPE_CHECKING:
-    from ...actions import Call
+    import asyncio
+    from collections.abc import Callable, Sequence
+
+    from ...actions import Call, Document
     from ...composer import JSON, Composition, Name, Outcome
     from .core import Core
+    from .endings import Endings
+    from .identities import Identities
     from .inbox.inbox import Inbox
+    from .live import LiveExecution
     from .records import Records
 
 MAY_RUN = (
     "The server could not store this call in time, and cannot say whether it will: activation {id} "
     "may still run. Ask for that activation before you call again."
 )
+CHANGED = "Another caller has changed a document that was to be committed with the start."
 UNREGISTERED = (
     "{name} is a function of a program that embeds the engine, and this process has not registered it. "
     "Pass it to embedded(actions=[...]), or call register()."
@@ -47,33 +63,181 @@ UNREGISTERED = (
 class Invoked:
     """A call that was accepted; `ended` when it was waited for and has ended.
 
-    `replayed` is True if an earlier call with the same idempotency key has begun it.
+    `replayed` is True if an earlier call with the same idempotency key has begun it, `used` if the call stands
+    for a run that its id had already. `id` is the user's id; "" if it has none.
     """
 
     activation: str
     ended: Ended | None
     replayed: bool = False
+    used: bool = False
+    id: str = ""
+
+    @property
+    def started(self) -> bool:
+        """True if this call has begun it."""
+        return not (self.replayed or self.used)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is committed with a start, or not at all.
+
+    Args:
+        documents: these; they may expect versions.
+        begun: is called with the execution as soon as it has begun, before that is committed.
+    """
+
+    documents: Sequence[Document] = ()
+    begun: Callable[[LiveExecution], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a start stands: under its key, in the chain of its id, or at a run that it stands for."""
+
+    claim: Claim | None
+    version: int = 0
+    used: str = ""
+    replaced: LiveExecution | None = None
+
+
+@dataclass(slots=True)
+class _Launch:
+    """A start that is not durable yet."""
+
+    id: str
+    accepted: asyncio.Future[bool]
+    ended: asyncio.Future[Ended] | None
 
 
 class Calls:
     """Runs actions and compositions for callers from outside."""
 
-    def __init__(self, core: Core, inbox: Inbox, records: Records) -> None:
+    def __init__(
+        self,
+        core: Core,
+        inbox: Inbox,
+        records: Records,
+        endings: Endings,
+        identities: Identities,
+    ) -> None:
         self._parts, self._tick, self._waiters = core.parts, core.tick, core.waiters
         self._inbox, self._records = inbox, records
+        self._endings, self._identities = endings, identities
         self.keys = IdempotencyKeys(core.parts, core.tick)
 
-    async def invoke(self, call: Call, *, wait_s: float | None = None) -> Invoked:
-        """See `Engine.invoke`."""
-        if not call.idempotency_key:
-            return await self._begin(call, wait_s, None)
-        begun = await self.keys.begun(call)
-        if isinstance(begun, Claim):
-            return await self._begin(call, wait_s, begun)
-        outcome = None if wait_s is None else await self.outcome(call.namespace, begun, wait_s)
-        return Invoked(begun, None if outcome is None else Ended(outcome), replayed=True)
+    async def invoke(
+        self, call: Call, *, wait_s: float | None = None, beside: Beside | None = None
+    ) -> Invoked:
+        """See `Engine.invoke`.
 
-    async def _begin(self, call: Call, wait_s: float | None, claim: Claim | None) -> Invoked:
+        What goes `beside` the start is committed only with a start: neither when the call stands for a run that
+        is there, nor when it is refused.
+
+        Raises:
+            ConflictError: also when a document beside it does not have its expected version.
+        """
+        if not (call.idempotency_key or call.options.id or beside):
+            launch = self._launched(call, waits=wait_s is not None)
+            return Invoked(launch.id, await self._end(launch, wait_s))
+        check_options(call.options)
+        turns = [call.namespace + " " + call.idempotency_key] if call.idempotency_key else []
+        if call.options.id:
+            turns.append(key_of(call.namespace, call.options.id))
+        async with self._identities.turns.of(*turns):
+            found = await self._once(call, beside or Beside(), waits=wait_s is not None)
+        if isinstance(found, _Launch):
+            return Invoked(found.id, await self._end(found, wait_s), id=call.options.id)
+        if wait_s is None:
+            return found
+        outcome = await self.outcome(call.namespace, found.activation, wait_s)
+        return replace(found, ended=None if outcome is None else Ended(outcome))
+
+    async def _once(self, call: Call, beside: Beside, *, waits: bool) -> Invoked | _Launch:
+        """A start that has been accepted, or the run that the call stands for.
+
+        The store refuses a start if another server has used the key or the id meanwhile: then this looks again.
+        """
+        id = call.options.id
+        if id:
+            call = replace(call, options=changed(call.options, digest=digest_of(call)))
+        refused: _Place | None = None
+        while True:
+            claim = await self.keys.begun(call) if call.idempotency_key else None
+            if isinstance(claim, str):
+                return Invoked(claim, None, replayed=True, id=id)
+            place = await self._place(call, claim) if id else _Place(claim)
+            if place is None:
+                continue
+            if place.used:
+                return Invoked(place.used, None, used=True, id=id)
+            if place == refused:
+                raise ConflictError(CHANGED)
+            refused = place
+            also = partial(self._with_start, call, beside, place)
+            launch = self._launched(call, waits=waits, also=also)
+            if await self._is_accepted(launch):
+                return launch
+            self.keys.withdrawn({launch.id})
+            if place.replaced is not None:
+                self._endings.undone(place.replaced)
+
+    async def _place(self, call: Call, claim: Claim | None) -> _Place | None:
+        """The place that a start has under its id; None to look again.
+
+        Raises:
+            TakenIdError: it has none.
+        """
+        options, namespace = call.options, call.namespace
+        known, version = await self._identities.look(namespace, options.id)
+        match decided(options, options.digest, known):
+            case Refuse() as refusal:
+                raise refusal.error(refusal.text, refusal.run)
+            case Use(run=run):
+                is_noted = claim is None or await self._claimed(claim, run)
+                return _Place(claim, version, used=run) if is_noted else None
+            case Replace(run=run):
+                replaced = await self._endings.replaceable(namespace, run)
+                if replaced is None:  # it has ended meanwhile
+                    await self._tick.committed()
+                    return None
+                return _Place(claim, version, replaced=replaced)
+        return _Place(claim, version)
+
+    async def _claimed(self, claim: Claim, run: str) -> bool:
+        """Notes that a key stands for a run that is there. Returns False if the key was used meanwhile."""
+        unit = Unit()
+        unit.write.documents.append(self.keys.claim(claim, run))
+        if await self._tick.submit(unit, patient=False):
+            return True
+        self.keys.withdrawn({run})
+        return False
+
+    def _with_start(
+        self, call: Call, beside: Beside, place: _Place, run: LiveExecution, unit: Unit
+    ) -> None:
+        """Adds to the unit of a start what is committed with it."""
+        id, documents = call.options.id, unit.write.documents
+        if place.claim is not None:
+            documents.append(self.keys.claim(place.claim, run.id))
+        if id:
+            documents += self._identities.documents(call.namespace, id, run.id, place.version)
+        documents += beside.documents
+        if place.replaced is not None:
+            unit.alone = False  # the end of the other is not undone when the store is slow
+            self._endings.end(place.replaced)
+        if beside.begun is not None:
+            beside.begun(run)
+
+    def _launched(
+        self,
+        call: Call,
+        *,
+        waits: bool,
+        also: Callable[[LiveExecution, Unit], None] | None = None,
+    ) -> _Launch:
+        """Begins an execution; with `also`, which adds to its unit, the store may refuse it."""
         action = self._parts.catalog.resolve(call.name, call.namespace)
         if action.is_unregistered:
             raise UnavailableError(UNREGISTERED.format(name=action.name))
@@ -83,29 +247,50 @@ class Calls:
         self._tick.ensure()
         self._parts.used(call.namespace).admit(quotas, now_ms)
         id = self._parts.ids.execution_id(now_ms)
-        unwaited = None
-        if wait_s is None:
-            unwaited = Unwaited(INVOKE if action.entity is None else SIGNAL)
+        unwaited = None if waits else Unwaited(INVOKE if action.entity is None else SIGNAL)
         beginning = called(action, call.params, call.namespace, call.trace, unwaited)
         if call.options is not PLAIN:
             beginning = changed(beginning, options=call.options)
+        ended = self._waiters.wait_for(id) if waits else None
         try:
-            ended = None if wait_s is None else self._waiters.wait_for(id)
             with self._tick.apart() as unit:
                 accepted = self._tick.durable()
                 if ended is not None:
                     unit.waiting.append(ended)
-                self._inbox.begin(id, beginning)
-                if claim is not None:
-                    unit.write.documents.append(self.keys.claim(claim, id))
+                run = self._inbox.begin(id, beginning)
+                if also is not None:
+                    also(run, unit)
+                    self._identities.conditional(unit, id, accepted)
+        except BaseException:
+            if ended is not None:
+                self._waiters.forget(id, ended)
+            raise
+        return _Launch(id, accepted, ended)
+
+    async def _is_accepted(self, launch: _Launch) -> bool:
+        """True as soon as a start is durable, False if the store refuses it."""
+        accepted = False
+        try:
+            accepted = await launch.accepted
+        except InDoubtError:
+            raise InDoubtError(MAY_RUN.format(id=launch.id), launch.id) from None
+        finally:
+            if not accepted and launch.ended is not None:
+                self._waiters.forget(launch.id, launch.ended)
+        return accepted
+
+    async def _end(self, launch: _Launch, wait_s: float | None) -> Ended | None:
+        """The end of an execution, if it comes in time; at least the start is durable then."""
+        id, ended = launch.id, launch.ended
+        try:
             if ended is not None and wait_s is not None:
                 end = await self._waiters.within(id, ended, wait_s)
                 if end is not None:
-                    return Invoked(id, end)
-            await accepted  # also when the wait was shorter than the commit
-            return Invoked(id, None)
+                    return end
+            await launch.accepted  # also when the wait was shorter than the commit
         except InDoubtError:
             raise InDoubtError(MAY_RUN.format(id=id), id) from None
+        return None
 
     async def start(
         self, name: Name, composition: Composition, params: dict[str, JSON], namespace: str

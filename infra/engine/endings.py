@@ -55,23 +55,53 @@ class Endings:
                 raise NotFoundError
             if family is None:
                 raise ConflictError(f"Execution {id} has ended: it has {saved.execution.status}.")
-        elif run.origin.namespace != namespace:
-            raise NotFoundError
-        elif self._recovery.paused and run.origin.root != id:
-            raise ConflictError(
-                f"Execution {id} is a part of {run.origin.root}: while the server is paused, "
-                "terminate that one, which ends this one, too."
-            )
-        elif decided(run.execution.fibers.values()):
-            raise ConflictError(
-                f"Execution {id} has a transaction that is decided; it ends when all know of it."
-            )
+        else:
+            self._check(namespace, run)
         if family is not None:
             family.ending = True
             self._begin(id, family)
         if run is not None:
             self._inbox.terminate(run)
         await self._tick.committed()
+
+    async def replaceable(self, namespace: str, id: str) -> LiveExecution | None:
+        """An execution that may be ended by `end`; None if it has ended.
+
+        The caller must use it before it awaits anything.
+
+        Raises:
+            NotFoundError: when there is none in this namespace.
+            ConflictError: when it must not end now; the text says why.
+        """
+        run = await self._recovery.found(id)
+        if run is not None:
+            self._check(namespace, run)
+        return run
+
+    def end(self, run: LiveExecution) -> None:
+        """Ends an execution in the unit that gathers; those below it end soon after."""
+        family = self._bounds.family(run.id)
+        if family is not None:
+            family.ending = True
+            self._begin(run.id, family)
+        self._inbox.terminate(run)
+
+    def undone(self, run: LiveExecution) -> None:
+        """The store has not taken the end of an execution: it goes on."""
+        self._recovery.again(run.id)
+
+    def _check(self, namespace: str, run: LiveExecution) -> None:
+        if run.origin.namespace != namespace:
+            raise NotFoundError
+        if self._recovery.paused and run.origin.root != run.id:
+            raise ConflictError(
+                f"Execution {run.id} is a part of {run.origin.root}: while the server is paused, "
+                "terminate that one, which ends this one, too."
+            )
+        if decided(run.execution.fibers.values()):
+            raise ConflictError(
+                f"Execution {run.id} has a transaction that is decided; it ends when all know of it."
+            )
 
     async def terminate_all(self, id: str) -> int:
         """Ends an execution of any namespace, and waits for the end of those below it. Returns their number.

@@ -34,6 +34,7 @@ from .executions import Executions
 from .firing import Firing
 from .functions import Functions
 from .hooks import Attachment, NoHooks
+from .identities import Identities
 from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
 from .news import News
@@ -141,10 +142,13 @@ class Engine:
         )
         self.records = Records(self._parts, restoring)
         self.watching = Watching(self._parts, self.records, self._news)
-        self.calls = Calls(core, self._inbox, self.records)
+        self.identities = Identities(core)
+        self.calls = Calls(core, self._inbox, self.records, self.endings, self.identities)
         self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))
         self.pauses = Pauses(core, self._inbox, self._recovery)
-        self.executions = Executions(core, self._inbox, self._recovery, self.answering)
+        self.executions = Executions(
+            core, self._inbox, self._recovery, self.answering, self.identities
+        )
         self.firing = Firing(self._parts, self._tick, self._inbox, self._letters)
 
     # --- its life ----------------------------------------------------------------------------
@@ -290,6 +294,7 @@ class Engine:
 
         Raises:
             RefusedError: when there is no such action, or it may not run now.
+            TakenIdError: when an execution has its id already, and it does not say what to do then.
             ReusedKeyError: when its idempotency key was used for another call.
             InDoubtError: when it may run, though the store did not say so in time.
         """
@@ -372,7 +377,8 @@ class Engine:
             ConflictError: when it cannot be taken up; the text says why.
         """
         self._tick.ensure()
-        await self._redrives.redrive(namespace, id, composition)
+        async with self.identities.redriving(namespace, id):
+            await self._redrives.redrive(namespace, id, composition)
         await self._tick.committed()
 
     # --- inside ------------------------------------------------------------------------------

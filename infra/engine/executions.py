@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
@@ -17,12 +16,16 @@ from .names import NAMED, Sweep, name_key, named_document
 from .programs import DEFINITION
 
 if TYPE_CHECKING:
+    import asyncio
+
     from ...actions import Query
     from ...composer import JSON, Outcome
     from .completions import Answering
     from .core import Core
+    from .identities import Identities
     from .inbox.inbox import Inbox
     from .inbox.pending import Beginning
+    from .live import LiveExecution
     from .recovery import Recovery
     from .stored_values import Stored
     from .waiters import Ended
@@ -80,10 +83,17 @@ class NamedExecution:
 class Executions:
     """Begins, stops and describes executions for clients that know them by name."""
 
-    def __init__(self, core: Core, inbox: Inbox, recovery: Recovery, answering: Answering) -> None:
+    def __init__(
+        self,
+        core: Core,
+        inbox: Inbox,
+        recovery: Recovery,
+        answering: Answering,
+        identities: Identities,
+    ) -> None:
         self._parts, self._store, self._tick = core.parts, core.parts.store, core.tick
         self._inbox, self._recovery, self._waiters = inbox, recovery, core.waiters
-        self._beginning: dict[str, asyncio.Future[bool]] = {}
+        self._identities = identities
         self._lately: dict[str, str] = {}  # ids of executions that were given a name, by that
         self._sweep = Sweep(core.parts, core.tick, NAMED)
         self.answer, self.heartbeat = answering.answer, answering.heartbeat
@@ -98,36 +108,38 @@ class Executions:
             RefusedError: when it may not run now.
         """
         if beginning.name is None:
-            return Begun(await self._fresh(beginning), fresh=True)
+            run, begun = self._launched(beginning, None)
+            await begun
+            return Begun(self._told(run.row(RUNNING, None)), fresh=True)
         key = beginning.key
-        while (other := self._beginning.get(key)) is not None:
-            await other  # of two calls for one name at the same time, the second finds the first's
-        mine = self._beginning[key] = asyncio.get_running_loop().create_future()
-        try:
-            known = await self._named(key)
-            if known is not None:
-                return Begun(self._told(known), fresh=False)
-            return Begun(await self._fresh(beginning), fresh=True)
-        finally:
-            del self._beginning[key]
-            mine.set_result(True)
+        # Of two calls for one name at the same time, the second finds the first's.
+        async with self._identities.turns.of(key):
+            while True:
+                known, version = await self._known(key)
+                if known is not None:
+                    return Begun(self._told(known), fresh=False)
+                run, begun = self._launched(beginning, version)
+                if not await begun:
+                    continue  # another server has given the name meanwhile
+                self._lately[key] = run.id
+                if len(self._lately) > LATELY:
+                    del self._lately[next(iter(self._lately))]
+                return Begun(self._told(run.row(RUNNING, None)), fresh=True)
 
-    async def _fresh(self, beginning: Beginning) -> NamedExecution:
+    def _launched(
+        self, beginning: Beginning, version: int | None
+    ) -> tuple[LiveExecution, asyncio.Future[bool]]:
+        """Begins an execution; with a name, if the document of that still has this version."""
         self._tick.ensure()
         self._admit(beginning)
         id = self._id()
         with self._tick.apart() as unit:
             begun = self._tick.durable()
             if beginning.name is not None:
-                named = named_document(beginning.key, id, self._parts.clock.now_ms())
-                unit.write.documents.append(named)
-            run = self._inbox.begin(id, beginning)
-        await begun
-        if beginning.name is not None:
-            self._lately[beginning.key] = id
-            if len(self._lately) > LATELY:
-                del self._lately[next(iter(self._lately))]
-        return self._told(run.row(RUNNING, None))
+                now_ms = self._parts.clock.now_ms()
+                unit.write.documents.append(named_document(beginning.key, id, now_ms, version))
+                self._identities.conditional(unit, id, begun)
+            return self._inbox.begin(id, beginning), begun
 
     async def run(self, beginning: Beginning, wait_s: float) -> tuple[NamedExecution, Ended | None]:
         """Begins an express execution and waits for its end, so long at most.
@@ -229,14 +241,18 @@ class Executions:
 
     async def _named(self, key: str) -> ExecutionRow | None:
         """The execution of this name; none when there was never one, or when it was long ago."""
+        return (await self._known(key))[0]
+
+    async def _known(self, key: str) -> tuple[ExecutionRow | None, int]:
+        """The execution of this name, if there is one, and else the version of the name's document."""
         known = self._lately.get(key)
         if known is not None and (saved := await self._store.load(known)) is not None:
-            return saved.execution
+            return saved.execution, 0
         async for document in self._store.documents(NAMED, key, limit=1):
             if document.key == key:
                 saved = await self._store.load(orjson.loads(document.body or b"")[0])
-                return saved.execution if saved is not None else None
-        return None
+                return saved.execution if saved is not None else None, document.version
+        return None, 0
 
     async def forget_names(self, after: str, count: int, before_ms: int) -> str:
         """Drops names of executions that are not kept any more, of `count` after one, given before an instant.

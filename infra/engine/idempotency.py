@@ -1,7 +1,8 @@
 """Calls that carry an idempotency key: however often one is sent, it begins one execution.
 
-The key is committed with the execution, so it holds after a crash, too. A call that is sent again gets the
-same id, or the same result if it waits. The same key with another action or other parameters is refused.
+The key is committed with the execution, so it holds after a crash, too, and only if nobody else has used it
+meanwhile, also on another server. A call that is sent again gets the same id, or the same result if it waits.
+The same key with another action or other parameters is refused.
 
 https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
 """
@@ -41,6 +42,19 @@ class Claim:
     digest: str
 
 
+def digest_of(call: Call, *more: str) -> str:
+    """A digest of the action and the parameters of a call, and of what else makes it the same call.
+
+    Raises:
+        InvalidError: the parameters are not JSON.
+    """
+    try:
+        asked = orjson.dumps([str(call.name), call.params, *more], option=orjson.OPT_SORT_KEYS)
+    except TypeError as error:
+        raise InvalidError(f"The request content was malformed:\n{error}") from error
+    return sha256(asked).hexdigest()
+
+
 class IdempotencyKeys:
     """The keys that calls have used, and the execution that each has begun."""
 
@@ -52,7 +66,7 @@ class IdempotencyKeys:
     async def begun(self, call: Call) -> str | Claim:
         """Returns the id of the execution that the key has begun, or a claim to begin one.
 
-        A claim must be used before anything else is awaited.
+        The caller has the turn of the key.
 
         Raises:
             ReusedKeyError: the key was used for another call.
@@ -60,11 +74,7 @@ class IdempotencyKeys:
             UnavailableError: the store does not commit just now.
         """
         key = f"{call.namespace}/{sha256(call.idempotency_key.encode()).hexdigest()}"
-        try:
-            asked = orjson.dumps([str(call.name), call.params], option=orjson.OPT_SORT_KEYS)
-        except TypeError as error:
-            raise InvalidError(f"The request content was malformed:\n{error}") from error
-        digest = sha256(asked).hexdigest()
+        digest = digest_of(call, *filter(None, [call.options.id]))
         while True:
             known = self._recent.get(key)
             if known is None:
@@ -95,7 +105,7 @@ class IdempotencyKeys:
         if len(self._recent) > RECENT:
             self._recent.popitem(last=False)
         body = orjson.dumps([id, self._parts.clock.now_ms(), claim.digest])
-        return Document(kind=START, key=claim.key, body=body)
+        return Document(kind=START, key=claim.key, body=body, expected=0)
 
     def withdrawn(self, ids: Container[str]) -> None:
         """Frees the keys of executions that the store has not taken."""

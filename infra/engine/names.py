@@ -27,9 +27,9 @@ def name_key(namespace: str, path: str, name: str) -> str:
     return f"/{namespace}/{path}:{name}"
 
 
-def named_document(key: str, id: str, now_ms: int) -> Document:
+def named_document(key: str, id: str, now_ms: int, expected: int | None = None) -> Document:
     """The document that gives a name to an execution."""
-    return Document(kind=NAMED, key=key, body=orjson.dumps([id, now_ms]))
+    return Document(kind=NAMED, key=key, body=orjson.dumps([id, now_ms]), expected=expected)
 
 
 class Sweep:

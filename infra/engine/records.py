@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -36,7 +37,7 @@ from .entities.documents import STATE, name_of, parts_of
 from .tickets import read_ticket
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterable
 
     from ...actions import Document
     from ...composer import Outcome, Program
@@ -124,6 +125,16 @@ class Records:
     async def executions(self, query: Query) -> list[Stored]:
         """Executions that fit, the newest first."""
         return [_execution(row) for row in await self._store.find(ExecutionRow, query)]
+
+    async def runs(self, query: Query, ids: Iterable[str]) -> list[Stored]:
+        """Those of some executions that fit, in this order."""
+        found: list[ExecutionRow] = []
+        for id in ids:
+            if len(found) == query.skip + query.limit:
+                break
+            one = replace(query, id=id, skip=0, limit=1)
+            found += await self._store.find(ExecutionRow, one)
+        return [_execution(row) for row in found[query.skip :]]
 
     async def execution(self, namespace: str, id: str) -> Stored:
         """An execution, and where each of its fibers stands.
@@ -274,6 +285,7 @@ def _execution(row: ExecutionRow) -> Stored:
     body = orjson.loads(row.body)
     doc: Stored = {
         "executionId": row.id,
+        **({"id": body["options"]["id"]} if "id" in body.get("options", ()) else {}),
         "namespace": row.namespace,
         "name": row.name,
         "action": body["action"],

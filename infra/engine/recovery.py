@@ -317,6 +317,12 @@ class Recovery:
         else:
             self._inbox.resend(run, fiber, command)
 
+    def again(self, execution: str) -> None:
+        """Brings an execution back whose end was not stored, and sends its steps again."""
+        self._parts.ended.discard(execution)
+        self._left.add(execution)
+        self.visit(execution, lambda _: None)
+
     # --- one at a time -----------------------------------------------------------------------
 
     def visit(self, execution: str, visit: Visit) -> None:

@@ -20,7 +20,11 @@ class Execution(Protocol):
 
     @property
     def id(self) -> str:
-        """The id of the execution."""
+        """The id of the execution: the one that you gave it, or the id of its run."""
+
+    @property
+    def run(self) -> str | None:
+        """The run that the handle was made for; None for the open run, else the newest."""
 
     @property
     def document(self) -> Document | None:
@@ -165,23 +169,43 @@ class Actions(Protocol):
             RefusedError: the document is malformed.
         """
 
-    async def invoke(
-        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    async def invoke(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
     ) -> JSON:
         """Runs an action to its end. Returns its result.
 
         Args:
             name: the action.
             params: its parameters.
+            id: your id for the execution, unique among the open executions.
+            on_open: what happens if an execution with this id is open: `fail`, `use` it, use it only if it
+                has the `same` action and parameters, or `terminate` it and start.
+            on_closed: what happens if the newest execution with this id has ended: `allow` the start, allow
+                it only if that has failed (`allow_failed`), or `reject` it.
             token: an idempotency key: all calls with the same key start one execution.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
+            TakenIdError: an execution has the id, and a policy refuses the start.
             ActionError: the action has failed.
         """
 
-    async def run(
-        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    async def run(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
     ) -> tuple[str, Outcome]:
         """Runs an action to its end. Returns the activation's id and the outcome; arguments as for `invoke`.
 
@@ -189,8 +213,15 @@ class Actions(Protocol):
             RefusedError: no action has this name, or a limit refuses the call.
         """
 
-    async def start(
-        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    async def start(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
     ) -> Execution:
         """Starts an action without waiting. Returns its handle once the start is durable; arguments as for `invoke`.
 
@@ -202,8 +233,13 @@ class Actions(Protocol):
 class Xingqiao(Actions, Protocol):
     """The engine, in your program (`xingqiao.embedded`) or on a server (`xingqiao.client`)."""
 
-    def execution(self, id: str) -> Execution:
-        """The handle of an execution, or of a run of an action that was invoked by itself."""
+    def execution(self, id: str, run: str | None = None) -> Execution:
+        """The handle of an execution, or of a run of an action that was invoked by itself.
+
+        Args:
+            id: the id of a run, or the one that you gave: then the open run, else the newest.
+            run: another run of the execution with your id.
+        """
 
     def executions(
         self,

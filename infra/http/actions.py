@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...actions import Call, InvalidError, status_of
+from ...actions import Call, status_of
 from . import requests
 from .definitions import name_of
 from .responses import Json
+from .starts import options_of, token_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from .api import Api
 
 MAX_WAIT_MS = 60_000
-MAX_KEY = 255  # characters of an idempotency key
 SUCCESS = 0
 INTERNAL = 3
 
@@ -26,7 +26,8 @@ async def invoke_action(request: Request, api: Api) -> Json:
     """Invokes an action; answers at once with an id, or waits for the result, as OpenWhisk does.
 
     200 if the action succeeded, 502 if it failed, 500 if the server failed; 202 without a wait, or if the
-    wait was too short.
+    wait was too short. With `id` the execution gets an id of the caller's: `on_open` and `on_closed` say what
+    happens if an execution has it. With `token` a call that is sent again begins nothing.
     """
     caller, namespace = api.auth.named(request)
     query = request.query_params
@@ -35,7 +36,8 @@ async def invoke_action(request: Request, api: Api) -> Json:
         params=await requests.parameters(request, api.payload_bytes),
         namespace=caller,
         trace=requests.trace(request),
-        idempotency_key=_idempotency_key(request),
+        idempotency_key=token_of(request),
+        options=options_of(request),
     )
     wait_ms = None
     if requests.flag(query, "blocking"):
@@ -45,22 +47,6 @@ async def invoke_action(request: Request, api: Api) -> Json:
     invoked = await api.engine.invoke(call, wait_s=None if wait_ms is None else wait_ms / 1000)
     result = requests.flag(query, "result")
     return await answered(invoked, caller, api, result=result, waited=wait_ms is not None)
-
-
-def _idempotency_key(request: Request) -> str:
-    """The key by which a call that is sent again is known; "" if it has none.
-
-    Raises:
-        InvalidError: the key is empty, too long, or not printable.
-    """
-    key = request.headers.get("idempotency-key")
-    if key is None:
-        return ""
-    if not (0 < len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
-        raise InvalidError(
-            f"The header Idempotency-Key must have 1 to {MAX_KEY} printable ASCII characters."
-        )
-    return key
 
 
 async def answered(invoked: Invoked, caller: str, api: Api, *, result: bool, waited: bool) -> Json:
@@ -73,12 +59,15 @@ async def answered(invoked: Invoked, caller: str, api: Api, *, result: bool, wai
     if result:
         return Json(invoked.ended.outcome.value, _status(invoked.ended), headers)
     record = await api.engine.records.activation(caller, invoked.activation)
-    return Json(record, _status(invoked.ended), headers)
+    named = {"id": invoked.id} if invoked.id else {}
+    return Json({**record, **named}, _status(invoked.ended), headers)
 
 
 def _accepted(invoked: Invoked, *, waited: bool) -> dict[str, JSON]:
     """The body of a 202; after a wait it says how to wait again."""
     accepted: dict[str, JSON] = {"activationId": invoked.activation}
+    if invoked.id:
+        accepted["id"] = invoked.id
     if waited:
         accepted["status"] = "running"
         accepted["message"] = (

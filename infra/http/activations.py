@@ -6,10 +6,11 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...actions import STATUS_TEXT, WAITING, InvalidError, NotFoundError, summary
+from ...actions import STATUS_TEXT, WAITING, InvalidError, InvalidIdError, NotFoundError, summary
 from ..engine import LogQuery
 from . import requests
 from .responses import Json
+from .runs import given_id, run_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +59,7 @@ async def get_activation(request: Request, api: Api) -> Json:
 
 async def cancel_activation(request: Request, api: Api) -> Json:
     """Cancels a run: an action, or a whole composition. 202: it ends soon."""
-    namespace, id = api.auth.own(request), _id(request)
+    namespace, id = await _run(request, api)
     await api.engine.cancel(namespace, id)
     return Json({"activationId": id}, 202)
 
@@ -97,15 +98,24 @@ async def follow_logs(request: Request, api: Api) -> Json:
 
 
 async def _record(request: Request, api: Api) -> Body:
-    namespace, id = api.auth.own(request), _id(request)
+    namespace, id = await _run(request, api)
     wait_ms = requests.number(request.query_params, "wait", 0, low=0, high=MAX_WAIT_MS, of="wait")
     return await api.engine.watching.activation(namespace, id, wait_ms / 1000)
 
 
-def _id(request: Request) -> str:
-    id: str = request.path_params["id"]
-    if len(id) != ID_LENGTH:
-        raise InvalidError(f"Activation id length is {len(id)} but must be {ID_LENGTH}.")
-    if not _ID.fullmatch(id):
-        raise InvalidError("The activation id is not valid.")
-    return id
+async def _run(request: Request, api: Api) -> tuple[str, str]:
+    """The caller's namespace, and the activation that the path names: by its id, or by the id of its execution.
+
+    Raises:
+        InvalidError: with OpenWhisk's text, when it is neither.
+    """
+    id = given_id(request)
+    if _ID.fullmatch(id):
+        return api.auth.own(request), id
+    try:
+        return await run_of(request, api)
+    except (NotFoundError, InvalidIdError):
+        if len(id) != ID_LENGTH:
+            text = f"Activation id length is {len(id)} but must be {ID_LENGTH}."
+            raise InvalidError(text) from None
+        raise InvalidError("The activation id is not valid.") from None

@@ -19,6 +19,7 @@ from .audit import PERMISSION, record
 from .direct import Direct
 from .errors import not_served, refused, status_of
 from .routes import ANY, FREQUENT, OPERATED, ROUTES, WEB
+from .runs import keep_slashes
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -178,6 +179,8 @@ class _Common:
         scope["transaction"] = _transaction(scope, self._api.ids)
         scope["bodies"] = self._api.bodies
         scope["cors"] = _CORS  # an endpoint may replace it
+        if b"%" in (scope.get("raw_path") or b""):
+            keep_slashes(scope)
         endpoint = self._direct.find(scope)
         if endpoint is not None:
             response, mistake = await self._direct.answer(endpoint, scope, receive, send)

@@ -1,4 +1,7 @@
-"""Errors in OpenWhisk's form: `{"error": text, "code": transaction id}`."""
+"""Errors in OpenWhisk's form: `{"error": text, "code": transaction id}`.
+
+An error with a name for programs has that as its `code`; the transaction id is in the header `x-request-id`, too.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ from ...actions import (
     InvalidError,
     NotAcceptableError,
     NotFoundError,
+    RefusedError,
     ReusedKeyError,
+    TakenIdError,
     ThrottledError,
     TooLargeError,
     UnauthorizedError,
@@ -63,18 +68,26 @@ def status_of(error: Exception) -> int:
 def refused(request: Request, error: Exception) -> Json:
     """The response to a refused request."""
     status = status_of(error)
-    code = getattr(error, "code", "")
-    about: dict[str, JSON] = {"code": code} if code else {}
     if isinstance(error, UnauthorizedError):
         headers = {"WWW-Authenticate": 'Basic realm="OpenWhisk secure realm"'}
         return failed(request, status, str(error), headers)
     if isinstance(error, InDoubtError) and error.activation is not None:
-        about["activationId"] = error.activation
+        about: dict[str, JSON] = {"activationId": error.activation}
         headers = {**RETRY_AFTER, "x-openwhisk-activation-id": error.activation}
         return failed(request, status, str(error), headers, about)
     if isinstance(error, UnavailableError | BusyError):
-        return failed(request, status, str(error), RETRY_AFTER, about)
-    return failed(request, status, str(error), about=about)
+        return failed(request, status, str(error), RETRY_AFTER)
+    return failed(request, status, str(error), about=_named(error))
+
+
+def _named(error: Exception) -> dict[str, JSON]:
+    """The name of an error for programs, if it has one, and the run that is in the way."""
+    about: dict[str, JSON] = {}
+    if isinstance(error, RefusedError) and error.code:
+        about["code"] = error.code
+    if isinstance(error, TakenIdError):
+        about["executionId"] = error.run
+    return about
 
 
 def not_served(request: Request, error: Exception) -> Json:

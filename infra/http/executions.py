@@ -27,9 +27,15 @@ _ANSWER = {"step", "result", "error"}
 
 
 async def list_executions(request: Request, api: Api) -> Json:
-    """Lists executions, the newest first, filtered by `name`, `status`, `since` and `upto`."""
+    """Lists executions, the newest first, filtered by `name`, `status`, `since` and `upto`.
+
+    With `id` it lists the runs of the execution with that id of its user's.
+    """
     namespace = api.auth.own(request)
     query = requests.listing(request.query_params, namespace, "executions")
+    if "id" in request.query_params:
+        runs = await api.engine.identities.runs_of(namespace, request.query_params["id"])
+        return Json(await api.engine.records.runs(query, runs))
     return Json(await api.engine.records.executions(query))
 
 

@@ -9,6 +9,7 @@ from ...actions import ConflictError, InvalidError, NotFoundError
 from ...composer import Resolved, Resumed, boxed
 from . import requests
 from .responses import Json
+from .runs import run_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -39,13 +40,12 @@ async def list_sagas(request: Request, api: Api) -> Json:
 
 async def get_saga(request: Request, api: Api) -> Json:
     """Describes a saga's execution: where it is stuck, and the compensations that are left."""
-    namespace = api.auth.own(request)
-    return Json(await api.engine.records.execution(namespace, request.path_params["id"]))
+    return Json(await api.engine.records.execution(*await run_of(request, api)))
 
 
 async def resolve_saga(request: Request, api: Api) -> Json:
     """Has a stuck saga retry or skip its step: `{"do", "reason", "fiber"?, "params"?, "result"?}`."""
-    namespace, id = api.auth.own(request), request.path_params["id"]
+    namespace, id = await run_of(request, api)
     document = await requests.parameters(request, api.payload_bytes)
     verb, fiber = document.get("do"), document.get("fiber")
     if not isinstance(verb, str) or verb not in VERBS:

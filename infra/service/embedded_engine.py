@@ -16,7 +16,14 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...actions import Action, Call, InvalidError, UnavailableError
+from ...actions import (
+    PLAIN,
+    Action,
+    Call,
+    InvalidError,
+    StartOptions,
+    UnavailableError,
+)
 from ...composer import ActionFunction, Failure, Name
 from ..handles import failed
 from ..settings import Settings
@@ -92,48 +99,81 @@ class Embedded(EmbeddedRecords):
         """
         await self.engine.registry.put(Action, _name(name), document, overwrite=True)
 
-    async def invoke(
-        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    async def invoke(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
     ) -> JSON:
         """Runs an action to its end. Returns its result.
 
         Args:
             name: the action.
             params: its parameters.
+            id: your id for the execution, unique among the open executions.
+            on_open: what happens if an execution with this id is open: `fail`, `use` it, use it only if it
+                has the `same` action and parameters, or `terminate` it and start.
+            on_closed: what happens if the newest execution with this id has ended: `allow` the start, allow
+                it only if that has failed (`allow_failed`), or `reject` it.
             token: an idempotency key: all calls with the same key start one execution.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
+            TakenIdError: an execution has the id, and a policy refuses the start.
             ActionError: the action has failed.
         """
-        _, outcome = await self.run(name, params, token=token)
+        options = StartOptions(id=id, on_open=on_open, on_closed=on_closed)
+        _, outcome = await self._run(_call(name, params, token, options))
         if isinstance(outcome, Failure):
             raise failed(outcome)
         return outcome.value
 
-    async def run(
-        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    async def run(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
     ) -> tuple[str, Outcome]:
         """Runs an action to its end. Returns the activation's id and the outcome; arguments as for `invoke`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
         """
-        invoked = await self.engine.invoke(_call(name, params, token), wait_s=FOREVER_S)
+        options = StartOptions(id=id, on_open=on_open, on_closed=on_closed)
+        return await self._run(_call(name, params, token, options))
+
+    async def _run(self, call: Call) -> tuple[str, Outcome]:
+        invoked = await self.engine.invoke(call, wait_s=FOREVER_S)
         if invoked.ended is None:
             raise UnavailableError(CLOSED.format(id=invoked.activation))
         return invoked.activation, invoked.ended.outcome
 
-    async def start(
-        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    async def start(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
     ) -> ExecutionHandle:
         """Starts an action without waiting. Returns its handle once the start is durable; arguments as for `invoke`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
         """
-        invoked = await self.engine.invoke(_call(name, params, token))
-        return self.execution(invoked.activation)
+        options = StartOptions(id=id, on_open=on_open, on_closed=on_closed)
+        begun = (await self.engine.invoke(_call(name, params, token, options))).activation
+        return self.execution(id, begun) if id else self.execution(begun)
 
     # --- HTTP --------------------------------------------------------------------------------
 
@@ -165,8 +205,14 @@ async def _served(service: Service, settings: Settings, auth: str) -> ASGIApp:
     return create_app(api_of(service, settings, metrics), WINGS)
 
 
-def _call(name: str, params: dict[str, JSON] | None, token: str) -> Call:
-    return Call(name=_name(name), params=params or {}, namespace=NAMESPACE, idempotency_key=token)
+def _call(name: str, params: dict[str, JSON] | None, token: str, options: StartOptions) -> Call:
+    return Call(
+        name=_name(name),
+        params=params or {},
+        namespace=NAMESPACE,
+        idempotency_key=token,
+        options=PLAIN if options == PLAIN else options,
+    )
 
 
 def _name(name: str) -> Name:

@@ -97,9 +97,14 @@ class EmbeddedRecords:
     def __init__(self, engine: Engine, define: Callable[[Composition], Awaitable[None]]) -> None:
         self.engine, self._define = engine, define
 
-    def execution(self, id: str) -> ExecutionHandle:
-        """The handle of an execution, or of a run of an action that was invoked by itself."""
-        return ExecutionHandle(self.engine, str(id), self._define)
+    def execution(self, id: str, run: str | None = None) -> ExecutionHandle:
+        """The handle of an execution, or of a run of an action that was invoked by itself.
+
+        Args:
+            id: the id of a run, or the one that you gave: then the open run, else the newest.
+            run: another run of the execution with your id.
+        """
+        return ExecutionHandle(self.engine, str(id), self._define, run)
 
     def executions(
         self,
@@ -124,7 +129,7 @@ class EmbeddedRecords:
         return listed(read, self._found, "executionId", limit=limit, skip=skip)
 
     def _found(self, doc: Document) -> ExecutionHandle:
-        return ExecutionHandle(self.engine, doc["executionId"], self._define, doc)
+        return ExecutionHandle(self.engine, doc["executionId"], self._define, None, doc)
 
     def history(self, id: str) -> Listing[Document]:
         """The history of an execution: see `ExecutionHandle.history`."""

@@ -22,21 +22,32 @@ FOREVER_S = 366 * 24 * 3600.0
 
 
 class ExecutionHandle:
-    """An execution of an embedded engine. It need not exist: each method says so if it does not."""
+    """An execution of an embedded engine. It need not exist: each method says so if it does not.
+
+    Its id is the one of a run, or the one that you gave it: then each method means the open run, else the
+    newest, or the run that the handle was made for.
+    """
 
     def __init__(
         self,
         engine: Engine,
         id: str,
         define: Callable[[Composition], Awaitable[None]],
+        run: str | None = None,
         document: Document | None = None,
     ) -> None:
-        self._engine, self._id, self._define, self._document = engine, id, define, document
+        self._engine, self._id, self._define = engine, id, define
+        self._given_run, self._document = run, document
 
     @property
     def id(self) -> str:
-        """The id of the execution."""
+        """The id of the execution: the one that you gave it, or the id of its run."""
         return self._id
+
+    @property
+    def run(self) -> str | None:
+        """The run that the handle was made for; None for the open run, else the newest."""
+        return self._given_run
 
     @property
     def document(self) -> Document | None:
@@ -48,6 +59,9 @@ class ExecutionHandle:
 
     def __repr__(self) -> str:
         return f"<execution {self._id}>"
+
+    async def _run(self) -> str:
+        return await self._engine.identities.run_of(NAMESPACE, self._id, self._given_run)
 
     async def result(self, timeout: float | None = None) -> JSON:  # noqa: ASYNC109  the engine waits
         """Waits for an execution to end. Returns its result.
@@ -63,7 +77,7 @@ class ExecutionHandle:
             UnavailableError: the engine was closed meanwhile.
         """
         outcome = await self._engine.calls.outcome(
-            NAMESPACE, self.id, FOREVER_S if timeout is None else timeout
+            NAMESPACE, await self._run(), FOREVER_S if timeout is None else timeout
         )
         if outcome is None and timeout is None:
             raise UnavailableError(CLOSED.format(id=self.id))
@@ -83,7 +97,7 @@ class ExecutionHandle:
         Raises:
             NotFoundError: there is no such execution.
         """
-        return await self._engine.records.execution(NAMESPACE, self.id)
+        return await self._engine.records.execution(NAMESPACE, await self._run())
 
     def history(self, *, follow: bool = False) -> Listing[Document]:
         """The history entries so far. With `follow`, `async for` also waits for those to come.
@@ -94,7 +108,7 @@ class ExecutionHandle:
 
         async def read(after: int, wait_s: float) -> tuple[list[Document], bool]:
             found = await self._engine.watching.history(
-                NAMESPACE, self.id, after=after, limit=PAGE, wait_s=wait_s
+                NAMESPACE, await self._run(), after=after, limit=PAGE, wait_s=wait_s
             )
             ended = found.row.ended_ms is not None and len(found.entries) < PAGE
             return found.entries, ended
@@ -108,7 +122,7 @@ class ExecutionHandle:
             NotFoundError: there is no such execution.
             ConflictError: it has ended.
         """
-        await self._engine.cancel(NAMESPACE, self.id)
+        await self._engine.cancel(NAMESPACE, await self._run())
 
     async def terminate(self) -> None:
         """Ends an execution at once, without finalizers, and all executions below it.
@@ -117,7 +131,7 @@ class ExecutionHandle:
             NotFoundError: there is no such execution.
             ConflictError: it has ended.
         """
-        await self._engine.cancel(NAMESPACE, self.id, terminate=True)
+        await self._engine.cancel(NAMESPACE, await self._run(), terminate=True)
 
     async def pause(self) -> None:
         """Begins no further step. Running steps end, and timers run on, until `resume`.
@@ -126,7 +140,7 @@ class ExecutionHandle:
             NotFoundError: there is no such execution.
             ConflictError: it has ended, or is express, or is an action that was invoked by itself.
         """
-        await self._engine.pauses.pause(NAMESPACE, self.id)
+        await self._engine.pauses.pause(NAMESPACE, await self._run())
 
     async def resume(self) -> None:
         """Lets a paused execution retry its failed step.
@@ -135,7 +149,7 @@ class ExecutionHandle:
             NotFoundError: there is no such execution.
             ConflictError: it is not paused.
         """
-        await self._engine.resume(NAMESPACE, self.id)
+        await self._engine.resume(NAMESPACE, await self._run())
 
     async def redrive(self, composition: Composition | None = None) -> None:
         """Continues a failed execution from its failed steps, with a corrected composition if given.
@@ -149,7 +163,7 @@ class ExecutionHandle:
         if composition is not None:
             await self._define(composition)
         tree = None if composition is None else composition.to_json()
-        await self._engine.redrive(NAMESPACE, self.id, tree)
+        await self._engine.redrive(NAMESPACE, await self._run(), tree)
 
     async def complete(self, result: JSON, *, step: str | None = None) -> None:
         """Answers a step that waits for its callback.
@@ -162,10 +176,10 @@ class ExecutionHandle:
             NotFoundError: there is no such execution.
             ConflictError: no such step waits, or several do.
         """
-        await self._engine.answering.answer_step(NAMESPACE, self.id, step, Success(boxed(result)))
+        outcome = Success(boxed(result))
+        await self._engine.answering.answer_step(NAMESPACE, await self._run(), step, outcome)
 
     async def fail(self, error: JSON, *, step: str | None = None) -> None:
         """Fails a step that waits for its callback; arguments and errors as for `complete`."""
-        await self._engine.answering.answer_step(
-            NAMESPACE, self.id, step, Failure(APPLICATION_ERROR, error)
-        )
+        outcome = Failure(APPLICATION_ERROR, error)
+        await self._engine.answering.answer_step(NAMESPACE, await self._run(), step, outcome)

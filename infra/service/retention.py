@@ -37,12 +37,14 @@ class Retention:
         await self._tasks.__aexit__(None, None, None)
 
     async def _expire(self) -> None:
-        last = key = ""
+        last = key = id = ""
         while True:
             now_ms = self._clock.now_ms()
             before_ms = now_ms - self._kept_ms
             asked = Expiry(before_ms, AT_ONCE, now_ms=now_ms)
             await self._engine.commit(Write(expired=asked))
             last = await self._engine.executions.forget_names(last, NAMES, before_ms)
-            key = await self._engine.calls.keys.forget(key, NAMES, before_ms)
+            keys_ms = min(before_ms, now_ms - DAY_MS)  # a token holds for a day at least
+            key = await self._engine.calls.keys.forget(key, NAMES, keys_ms)
+            id = await self._engine.identities.forget(id, NAMES, before_ms)
             await asyncio.sleep(0 if asked.more else PERIOD_S)  # noqa: TID251  a late deletion does no harm

@@ -98,7 +98,7 @@ async def test_what_may_not_be_repeated_is_in_doubt_when_its_answer_is_lost():
 async def test_what_was_not_sent_is_sent_again_whatever_it_is(unused_port):
     made = Asking(f"http://127.0.0.1:{unused_port}")
     async with made.transport:
-        with pytest.raises(UnreachedError, match="cannot be reached.*The URL comes from url"):
+        with pytest.raises(UnreachedError, match=r"cannot be reached.*The URL comes from url"):
             await made.transport.ask(ONCE)
 
     assert 50 < sum(made.pauses) <= 60

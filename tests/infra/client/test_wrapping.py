@@ -67,8 +67,8 @@ def test_errors_are_those_of_the_asynchronous_client(server):
             x.invoke("fails")
         with pytest.raises(NotFoundError):
             x.execution("0" * 32).result()
+        x.deploy("waits", composer.wait(3600))
         with pytest.raises(TimeoutError):
-            x.deploy("waits", composer.wait(3600))
             x.start("waits").result(timeout=0.01)
         assert AUTH not in repr(x)
 
