@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MAX_ID = 255  # characters
 MAX_TOKEN = 255
-_RUN = re.compile(r"[0-9a-fA-F]{32}")
+_RUN = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
 _BAD = ("Cc", "Cs")  # control characters, and halves of characters
 
 
@@ -145,7 +145,7 @@ def check_id(id: str) -> None:
         raise InvalidIdError(
             f"The id of an execution must not have control characters: {bad!r} is one."
         )
-    if is_run(id):
+    if _RUN.fullmatch(id):
         raise InvalidIdError(
             "The id of an execution must not be 32 hexadecimal digits, which are the id of a run: "
             "add another character."
@@ -166,4 +166,4 @@ def check_token(token: str) -> None:
 
 def is_run(id: str) -> bool:
     """True if an id is one that the server makes for a run, not one that a user gives."""
-    return _RUN.fullmatch(id) is not None
+    return _RUN.fullmatch(id) is not None and id == id.lower()

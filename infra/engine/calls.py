@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from ...actions import Call, Document
     from ...composer import JSON, Composition, Name, Outcome
-    from .core import Core
     from .endings import Endings
     from .identities import Identities
     from .inbox.inbox import Inbox
@@ -115,13 +114,9 @@ class Calls:
     """Runs actions and compositions for callers from outside."""
 
     def __init__(
-        self,
-        core: Core,
-        inbox: Inbox,
-        records: Records,
-        endings: Endings,
-        identities: Identities,
+        self, identities: Identities, inbox: Inbox, records: Records, endings: Endings
     ) -> None:
+        core = identities.core
         self._parts, self._tick, self._waiters = core.parts, core.tick, core.waiters
         self._inbox, self._records = inbox, records
         self._endings, self._identities = endings, identities

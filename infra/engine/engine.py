@@ -126,15 +126,11 @@ class Engine:
             alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
             letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=self._alarm,
         )  # fmt: skip
-        self._inbox = Inbox(core)
-        self._when = Due(clock, self._inbox, self._alarms)
-        restoring = Restoring(self._parts)
-        self.recovery = self._recovery = Recovery(
-            core, self._inbox, self._dispatch, self._when, restoring
-        )
-        self.answering = Answering(
-            self._parts, self._tick, self._inbox, self._recovery, self._tokens
-        )
+        parts, inbox = self._parts, Inbox(core)
+        self._inbox, self._when = inbox, Due(clock, inbox, self._alarms)
+        restoring, due = Restoring(parts), self._when
+        self.recovery = self._recovery = Recovery(core, inbox, self._dispatch, due, restoring)
+        self.answering = Answering(parts, self._tick, inbox, self._recovery, self._tokens)
         self.endings = Endings(core, self._inbox, self._recovery)
         self._redrives = Redrives(self._parts, self._tick, self._inbox, restoring)
         self.letters = DeadLetters(
@@ -143,12 +139,10 @@ class Engine:
         self.records = Records(self._parts, restoring)
         self.watching = Watching(self._parts, self.records, self._news)
         self.identities = Identities(core)
-        self.calls = Calls(core, self._inbox, self.records, self.endings, self.identities)
+        self.calls = Calls(self.identities, self._inbox, self.records, self.endings)
         self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))
         self.pauses = Pauses(core, self._inbox, self._recovery)
-        self.executions = Executions(
-            core, self._inbox, self._recovery, self.answering, self.identities
-        )
+        self.executions = Executions(self.identities, inbox, self._recovery, self.answering)
         self.firing = Firing(self._parts, self._tick, self._inbox, self._letters)
 
     # --- its life ----------------------------------------------------------------------------

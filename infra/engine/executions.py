@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ...actions import Query
     from ...composer import JSON, Outcome
     from .completions import Answering
-    from .core import Core
     from .identities import Identities
     from .inbox.inbox import Inbox
     from .inbox.pending import Beginning
@@ -84,13 +83,9 @@ class Executions:
     """Begins, stops and describes executions for clients that know them by name."""
 
     def __init__(
-        self,
-        core: Core,
-        inbox: Inbox,
-        recovery: Recovery,
-        answering: Answering,
-        identities: Identities,
+        self, identities: Identities, inbox: Inbox, recovery: Recovery, answering: Answering
     ) -> None:
+        core = identities.core
         self._parts, self._store, self._tick = core.parts, core.parts.store, core.tick
         self._inbox, self._recovery, self._waiters = inbox, recovery, core.waiters
         self._identities = identities

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from .units import Unit
 
 IDS = "id"  # documents: the run and the instant of its start, by id, and by id and run
-NO_ID = "There is no execution with the id '{id}': there never was one, or it is not kept any more."
 NOT_OF = "The run {run} is none of the execution '{id}'."
 OPEN_AGAIN = (
     "Run {run} of the execution '{id}' cannot go on: another run of it is open, {open}. Wait until "
@@ -50,7 +49,7 @@ class Identities:
     """The runs that users' ids mean. `turns` are taken by whoever starts an execution with an id."""
 
     def __init__(self, core: Core) -> None:
-        self._core, self._parts, self._tick = core, core.parts, core.tick
+        self.core, self._parts, self._tick = core, core.parts, core.tick
         self._store = core.parts.store
         self._sweep = Sweep(core.parts, core.tick, IDS)
         self.turns = Turns()
@@ -78,8 +77,9 @@ class Identities:
         found = await self._document(key if run is None else f"{key}\n{run}")
         if found is not None:
             return _run_in(found)
-        text = NO_ID if run is None else NOT_OF
-        raise NotFoundError(text.format(id=given, run=run))
+        if run is None:
+            raise NotFoundError
+        raise NotFoundError(NOT_OF.format(id=given, run=run))
 
     async def runs_of(self, namespace: str, id: str) -> list[str]:
         """All runs of an execution that are kept, the newest first."""
@@ -142,7 +142,7 @@ class Identities:
     def _refused(self, unit: Unit, run: str, accepted: asyncio.Future[bool]) -> None:
         below = [live for live in self._parts.runs.values() if live.origin.root == run]
         begun = [*{live.id: live for live in (*unit.begun, *below)}.values()]
-        withdraw(begun, self._parts, self._core.bounds, self._core.starter)
+        withdraw(begun, self._parts, self.core.bounds, self.core.starter)
         # A later unit may have gone on with it in the meantime.
         self._tick.gathering.write.forgotten += [live.id for live in begun]
         self._tick.wake()

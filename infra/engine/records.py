@@ -122,14 +122,12 @@ class Records:
         query = Query(namespace=row.namespace, cause=row.id, limit=PARTS_SHOWN)
         return (await self._store.find(ActivationRow, query))[::-1]
 
-    async def executions(self, query: Query) -> list[Stored]:
-        """Executions that fit, the newest first."""
-        return [_execution(row) for row in await self._store.find(ExecutionRow, query)]
-
-    async def runs(self, query: Query, ids: Iterable[str]) -> list[Stored]:
-        """Those of some executions that fit, in this order."""
+    async def executions(self, query: Query, of: Iterable[str] | None = None) -> list[Stored]:
+        """Executions that fit, the newest first; only those with the ids in `of`, in their order, if given."""
+        if of is None:
+            return [_execution(row) for row in await self._store.find(ExecutionRow, query)]
         found: list[ExecutionRow] = []
-        for id in ids:
+        for id in of:
             if len(found) == query.skip + query.limit:
                 break
             one = replace(query, id=id, skip=0, limit=1)

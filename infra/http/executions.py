@@ -35,7 +35,7 @@ async def list_executions(request: Request, api: Api) -> Json:
     query = requests.listing(request.query_params, namespace, "executions")
     if "id" in request.query_params:
         runs = await api.engine.identities.runs_of(namespace, request.query_params["id"])
-        return Json(await api.engine.records.runs(query, runs))
+        return Json(await api.engine.records.executions(query, runs))
     return Json(await api.engine.records.executions(query))
 
 
@@ -118,8 +118,8 @@ async def resume_execution(request: Request, api: Api) -> Json:
 
 async def answer_step(request: Request, api: Api) -> Json:
     """Answers a step that waits for its callback: `{"result"}` or `{"error"}`, with `step` if several wait."""
-    namespace, id = await run_of(request, api)
     document = await requests.parameters(request, api.payload_bytes)
+    namespace, id = await run_of(request, api)
     if unknown := document.keys() - _ANSWER:
         raise InvalidError(f"'{min(unknown)}' is not known: give result or error, and step.")
     if ("result" in document) == ("error" in document):
@@ -136,8 +136,8 @@ async def answer_step(request: Request, api: Api) -> Json:
 
 async def redrive_execution(request: Request, api: Api) -> Json:
     """Continues a failed execution from its failed steps, with another `composition` if the body has one."""
-    namespace, id = await run_of(request, api)
     given = await requests.definition(request, MAX_PROGRAM_BYTES, api.engine.threads)
+    namespace, id = await run_of(request, api)
     composition = requests.as_object(given).get("composition")
     if composition is not None and await is_run_hidden(namespace, id, api):
         raise ForbiddenError(f"{namespace}/{id}")

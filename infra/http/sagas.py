@@ -45,8 +45,8 @@ async def get_saga(request: Request, api: Api) -> Json:
 
 async def resolve_saga(request: Request, api: Api) -> Json:
     """Has a stuck saga retry or skip its step: `{"do", "reason", "fiber"?, "params"?, "result"?}`."""
-    namespace, id = await run_of(request, api)
     document = await requests.parameters(request, api.payload_bytes)
+    namespace, id = await run_of(request, api)
     verb, fiber = document.get("do"), document.get("fiber")
     if not isinstance(verb, str) or verb not in VERBS:
         raise InvalidError(f"'do' must be one of {', '.join(VERBS)}, not {verb!r:.80}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...actions import PLAIN, InvalidError, InvalidIdError, StartOptions, check_options, check_token
 
@@ -22,7 +22,7 @@ def options_of(request: Request) -> StartOptions:
     query = request.query_params
     if not query:
         return PLAIN
-    given = {name: query[name] for name in NAMES if name in query}
+    given: dict[str, Any] = {name: query[name] for name in NAMES if name in query}
     if not given:
         return PLAIN
     if given.get("id") == "":

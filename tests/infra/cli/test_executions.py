@@ -278,3 +278,37 @@ def test_what_cannot_be_done_to_one_that_has_succeeded_is_told(
 
 def test_a_status_that_is_none_is_misuse(xingqiao, refused):
     assert "'lost' is not one of" in refused("execution", "list", "--status", "lost", code=2)
+
+
+def test_an_id_of_ones_own_stands_for_the_execution(xingqiao, action, composition):
+    """Any characters; `--` is not needed, and the runs of the id are listed."""
+    id = "订单/7 %2F?"
+    action("ids_echo")
+    name = composition("ids_wait", composer.sequence("ids_echo", composer.wait(3600)))
+    run = xingqiao("invoke", name, "--id", id, "--json").json["activationId"]
+    stands(xingqiao, id, "running", "timer")
+
+    again = xingqiao("invoke", name, "--id", id)
+    used = xingqiao("invoke", name, "--id", id, "--on-open", "use", "--json").json
+    shown = xingqiao("execution", "get", id).out
+    table = xingqiao("execution", "list", "--id", id).out.splitlines()
+    history = xingqiao("execution", "history", id).out
+    ended = xingqiao("execution", "terminate", id)
+    watched = xingqiao("execution", "watch", id)
+    other = xingqiao("invoke", "ids_echo", "--id", id, "-r", "-p", "n", "1", "--json")
+    record = xingqiao("activation", "get", id, "--json").json
+    closed = xingqiao("invoke", "ids_echo", "--id", id, "--on-closed", "reject")
+
+    assert again.code != 0
+    assert f"as run {run}" in again.err
+    assert used == {"activationId": run, "id": id}
+    assert id in shown
+    assert table[0].split() == ["start", "execution", "id", "action", "status", "duration"]
+    assert len(table) == 2
+    assert run in table[1]
+    assert "ids_echo" in history
+    assert ended.code == 0, ended.err
+    assert (watched.code, "cancelled" in watched.out + watched.err) == (1, True)
+    assert other.json == {"n": 1}
+    assert record["name"] == "ids_echo"
+    assert "has succeeded already" in closed.err
