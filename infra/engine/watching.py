@@ -93,6 +93,8 @@ class Watching:
                 if not await self._is_under_way(namespace, id):
                     raise
                 return None, False
+            if "response" in record and await self._goes_on(id):
+                return None, False
             return record, "response" in record
 
         if not wait_s:
@@ -224,6 +226,13 @@ class Watching:
         saved = await self._store.load(execution)
         body: Stored = {} if saved is None else orjson.loads(saved.execution.body)
         return body["parent"][0] if "parent" in body else None
+
+    async def _goes_on(self, id: str) -> bool:
+        """True if an execution that had ended, and has a record of that, goes on since: it was redriven."""
+        if id in self._parts.runs:
+            return True
+        saved = await self._store.load(id)
+        return saved is not None and saved.execution.ended_ms is None
 
     async def _is_under_way(self, namespace: str, id: str) -> bool:
         """True if an activation without a record will have one: a call, an execution, or one of its steps."""

@@ -1,6 +1,16 @@
 """The client of a server, in a program of your own: `async with connect() as x`, or `with connect() as x`."""
 
-from .actions import InDoubtError, RefusedError
+from .actions import (
+    AlreadyCompletedError,
+    AlreadyStartedError,
+    ConflictError,
+    InDoubtError,
+    InvalidError,
+    NotFoundError,
+    RefusedError,
+    ThrottledError,
+    UnavailableError,
+)
 from .infra.client import (
     BlockingClient,
     BlockingEntity,
@@ -28,18 +38,25 @@ __all__ = [
     "ActionError",
     "ActionTerminatedError",
     "ActionTimedOutError",
+    "AlreadyCompletedError",
+    "AlreadyStartedError",
     "BlockingClient",
     "BlockingEntity",
     "BlockingExecution",
     "BlockingListing",
     "Client",
+    "ConflictError",
     "Connecting",
     "InDoubtError",
+    "InvalidError",
     "Listing",
+    "NotFoundError",
     "PlaceError",
     "RefusedError",
     "RemoteEntity",
     "RemoteExecution",
+    "ThrottledError",
+    "UnavailableError",
     "UnreachedError",
     "Xingqiao",
     "connect",

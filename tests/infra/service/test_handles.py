@@ -28,7 +28,7 @@ async def test_an_execution_is_seen_stopped_and_taken_up_again():
         id = await engine.start("waits", {"n": 1})
         with pytest.raises(TimeoutError):
             await engine.execution(id).wait(0.01)
-        assert [doc["executionId"] for doc in await engine.executions(name="waits")] == [id]
+        assert [doc["executionId"] for doc in await engine.executions(name="waits")] == [id.id]
 
         await engine.execution(id).pause()
         assert (await engine.execution(id).status())["status"] == "paused"
