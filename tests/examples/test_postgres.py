@@ -386,7 +386,7 @@ async def test_an_engine_that_stops_between_prepare_and_commit_commits_afterward
 
     async with opened(tmp_path, commit=never) as xingqiao:
         await account(xingqiao, "deposit", amount=100)
-        id = await xingqiao.start("purchase", BUYING)
+        id = (await xingqiao.start("purchase", BUYING)).id
         await reached.wait()
 
     async with opened(tmp_path) as xingqiao:
