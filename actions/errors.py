@@ -11,6 +11,7 @@ composer.Error
     ConflictError            it exists already, or another caller changed it (409)
       AlreadyStartedError    an execution with this id is open (409)
       AlreadyCompletedError  an execution with this id has ended (409)
+    GoneError                it existed, and was not kept (410)
     ReusedKeyError           its idempotency key was used for another call (422)
     TooLargeError            over a size limit (413)
     ThrottledError           too many requests at present (429)
@@ -68,6 +69,10 @@ class NotEndedError(NotFoundError):
 
 class ConflictError(RefusedError):
     """The object exists already, or another caller has changed it."""
+
+
+class GoneError(RefusedError):
+    """The object existed, and was not kept."""
 
 
 class TakenIdError(ConflictError):

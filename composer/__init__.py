@@ -34,7 +34,9 @@ from .dsl.combinators.data import (
 )
 from .dsl.combinators.errors import do, ensure, fallback, raise_error, retry, timeout
 from .dsl.combinators.loops import doloop, doloop_nosave, loop, loop_nosave, repeat, while_nosave
+from .dsl.combinators.messages import all_of, any_of, receive, tell
 from .dsl.combinators.sagas import saga, step
+from .dsl.combinators.talking import queries
 from .dsl.combinators.transactions import (
     call,
     participant,
@@ -64,7 +66,7 @@ from .freezing import changed, frozen
 from .languages import asl, forks, read_composer
 from .languages.asl.running.task_tokens import task_token, token_place
 from .machine.changes import Changes
-from .machine.commands import Abandon, Command, Invoke, Spawn
+from .machine.commands import Abandon, Command, Invoke, Spawn, Tell
 from .machine.conductor import Transition, advance
 from .machine.conductor_action import CONDUCTING
 from .machine.cursor import Context, Limits
@@ -75,6 +77,7 @@ from .machine.events import (
     Continued,
     Event,
     Failed,
+    Heard,
     Heartbeat,
     Joined,
     Rebound,
@@ -85,13 +88,24 @@ from .machine.events import (
 from .machine.execution import Execution
 from .machine.fiber import Fiber
 from .machine.history import EXECUTION_FAILED, PAUSED, RESOLVED, RESUMED, STUCK, Entry
+from .machine.inbox import (
+    MAX_MESSAGE_BYTES,
+    MAX_MESSAGE_NAME,
+    MAX_MESSAGES,
+    Inbox,
+    Message,
+    Queued,
+    is_message_name,
+)
+from .machine.listening import accepts
 from .machine.program import Program
+from .machine.queries import QueryState, query_answer
 from .machine.redrive import RedriveError, redrive
 from .machine.retries import RetryPolicy
 from .machine.sagas.compensations import Compensating, SagaStep, Undo
 from .machine.stretches import Stretch
 from .machine.transactions.operations import decided, decision
-from .machine.waits import Invoking, Joining, Paused, Sleeping
+from .machine.waits import Hearing, Invoking, Joining, Paused, Sleeping
 from .names import Name, activation_id, check_part
 from .values import (
     APPLICATION_ERROR,
@@ -128,6 +142,9 @@ __all__ = [
     "JSON",
     "LIMIT_EXCEEDED",
     "MAX_DEPTH",
+    "MAX_MESSAGES",
+    "MAX_MESSAGE_BYTES",
+    "MAX_MESSAGE_NAME",
     "PAUSED",
     "RESOLVED",
     "RESUMED",
@@ -158,7 +175,10 @@ __all__ = [
     "Failure",
     "Fiber",
     "ForEach",
+    "Heard",
+    "Hearing",
     "Heartbeat",
+    "Inbox",
     "InvalidNameError",
     "Invoke",
     "Invoking",
@@ -167,6 +187,7 @@ __all__ = [
     "LimitError",
     "Limits",
     "Line",
+    "Message",
     "Name",
     "Outcome",
     "Outline",
@@ -174,6 +195,8 @@ __all__ = [
     "Paused",
     "Program",
     "ProgramError",
+    "QueryState",
+    "Queued",
     "Rebound",
     "RedriveError",
     "Resolved",
@@ -185,16 +208,20 @@ __all__ = [
     "Spawn",
     "Stretch",
     "Success",
+    "Tell",
     "Template",
     "TimerFired",
     "Times",
     "Transition",
     "Undo",
+    "accepts",
     "action",
     "activation_id",
     "advance",
     "after",
+    "all_of",
     "any",
+    "any_of",
     "asl",
     "assign",
     "asynchronous",
@@ -227,6 +254,7 @@ __all__ = [
     "frozen",
     "function",
     "graph",
+    "is_message_name",
     "let",
     "literal",
     "loop",
@@ -245,10 +273,13 @@ __all__ = [
     "parse",
     "participant",
     "path",
+    "queries",
+    "query_answer",
     "race",
     "raise_error",
     "read",
     "read_composer",
+    "receive",
     "redrive",
     "repeat",
     "retain",
@@ -263,6 +294,7 @@ __all__ = [
     "switch",
     "task",
     "task_token",
+    "tell",
     "then",
     "timeline",
     "timeout",

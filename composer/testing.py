@@ -19,12 +19,14 @@ import heapq
 import json
 from dataclasses import dataclass, field
 from itertools import count
+from math import inf
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .dsl.compiler import compile
 from .dsl.composition import Composition
 from .dsl.functions import ActionFunction
-from .errors import Error
+from .fakes import Fail, Fake, Left, Never, SimulationError, Slow, event_of
 from .machine.commands import Abandon, Invoke, Spawn
 from .machine.cursor import Limits
 from .machine.dialect import Dialects
@@ -32,8 +34,10 @@ from .machine.events import Accepted, Completed, Failed, TimerFired
 from .machine.execution import Execution
 from .machine.fiber import Fiber
 from .machine.plain import PLAIN
+from .machine.queries import VARIABLES, query_answer
 from .names import Name, activation_id
-from .values import APPLICATION_ERROR, Failure, Outcome, Success, classes_of, copied, flaw
+from .simulated_messages import Mail, Told
+from .values import APPLICATION_ERROR, Failure, Outcome, Success, classes_of, copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,40 +47,20 @@ if TYPE_CHECKING:
     from .machine.frames import Frame
     from .machine.history import Entry
     from .machine.program import Program
+    from .simulated_messages import Telling
     from .values import JSON
 
-
-class SimulationError(Error):
-    """The test cannot be simulated: an action has no fake, or a fake has no answer left."""
-
-
-class Fail(Exception):  # noqa: N818  an answer, which may also be raised
-    """An answer: the action fails with this code and this error."""
-
-    def __init__(self, code: str = APPLICATION_ERROR, error: JSON = None) -> None:
-        super().__init__(code)
-        self.code = code
-        self.error: JSON = error
-        if error is None:
-            self.error = {"code": code, "message": "simulated"}
-
-
-@dataclass(frozen=True, slots=True)
-class Slow:
-    """An answer that takes so many virtual seconds."""
-
-    seconds: float
-    answer: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Never:
-    """An answer that never comes: for timeouts and cancellation."""
-
-
-Fake: TypeAlias = Any
-"""A JSON value, a Fail, Slow or Never, a list of those in turn, a function of the parameters, or a
-composition, which is simulated too."""
+__all__ = [
+    "Fail",
+    "Invocation",
+    "Never",
+    "Run",
+    "Simulation",
+    "SimulationError",
+    "Slow",
+    "Told",
+    "simulate",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +84,8 @@ class Run:
     commits: int = 0
     spawned: list[Run] = field(default_factory=list)
     paused: bool = False
+    told: list[Told] = field(default_factory=list)
+    answers: list[JSON] = field(default_factory=list)  # to `queries`, by their instants
 
     @property
     def value(self) -> Any:
@@ -142,8 +128,10 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
     *,
     actions: Mapping[str, Fake] | None = None,
     crash: Crash = (),
+    messages: Iterable[Telling] = (),
     cancel_at: float | None = None,
     limits: Limits | None = None,
+    queries: Iterable[tuple[float, str]] = (),
 ) -> Run:
     """Runs a composition to its end, or until it waits for an event that no fake will make.
 
@@ -152,22 +140,25 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
         params: its input, `{}` when None.
         actions: fakes by name; functions marked `@composer.action` need none.
         crash: commits, counted from 0, to crash `before` or `after`; or at `every` one, both.
+        messages: told to it: (virtual seconds, name, payload).
         cancel_at: virtual seconds after which the execution is cancelled.
         limits: the machine's.
+        queries: the virtual second and the name of each query, also after the end; see `Run.answers`.
 
     Raises:
-        SimulationError: when an action has no fake.
+        SimulationError: when an action has no fake, or the composition has no such query.
     """
     fakes = {str(Name.parse(name)): fake for name, fake in (actions or {}).items()}
     given = {} if params is None else params
     if not isinstance(composition, Composition):
-        machine = Simulation(composition, fakes, crash, limits or Limits())
+        machine = Simulation(composition, fakes, crash, limits or Limits(), messages)
         frames = composition.dialect.begun(_about(given))
-        return machine.run(given, cancel_at, frames=frames)
+        return machine.run(given, cancel_at, frames=frames, queries=queries)
     for name, function in composition.definitions():
         if isinstance(function, ActionFunction) and "entity" not in (function.annotations or ()):
             fakes.setdefault(name, function.function)
-    return Simulation(compile(composition), fakes, crash, limits or Limits()).run(given, cancel_at)
+    machine = Simulation(compile(composition), fakes, crash, limits or Limits(), messages)
+    return machine.run(given, cancel_at, queries=queries)
 
 
 def _about(input: JSON) -> dict[str, JSON]:
@@ -190,8 +181,14 @@ class Simulation:
     """One execution and the world around it."""
 
     def __init__(
-        self, program: Program, fakes: dict[str, Fake], crash: Crash, limits: Limits
+        self,
+        program: Program,
+        fakes: dict[str, Fake],
+        crash: Crash,
+        limits: Limits,
+        messages: Iterable[Telling] = (),
     ) -> None:
+        self._mail = Mail(messages)
         self._program, self._fakes, self._limits = program, fakes, limits
         self._frame = Dialects(PLAIN, {"": lambda: program.dialect}, {}).frame
         self._crash: Any = crash if crash == "every" else set(crash)
@@ -202,6 +199,7 @@ class Simulation:
         self._stored: dict[str, str] = {}
         self._id = activation_id("0" * 32, "simulation", 0)
         self._now_ms = 0
+        self._asked: list[tuple[float, str]] = []
         self._execution = self._fresh()
         self.result = Run()
 
@@ -212,8 +210,10 @@ class Simulation:
         *,
         pc: int = 0,
         frames: tuple[Frame, ...] = (),
+        queries: Iterable[tuple[float, str]] = (),
     ) -> Run:
         """Starts it and follows it through virtual time."""
+        self._asked = sorted(((at * 1000, name) for at, name in queries), key=itemgetter(0))
         while not self._apply(self._execution.begin(copied(params), 0, pc=pc, frames=frames)):
             self._execution = self._fresh()  # the caller had no answer, and asks again
         return self._follow(None if cancel_at is None else round(cancel_at * 1000))
@@ -229,18 +229,46 @@ class Simulation:
 
     def _follow(self, cancel_ms: int | None) -> Run:
         result = self.result
-        while result.outcome is None and (self._queue or cancel_ms is not None):
-            if cancel_ms is not None and (not self._queue or self._queue[0][0] >= cancel_ms):
-                self._now_ms = cancel_ms
-                if self._apply(self._execution.cancel(cancel_ms)):
+        while result.outcome is None:
+            due_ms = self._queue[0][0] if self._queue else None
+            mail_ms = self._mail.due_ms
+            next_ms = min(
+                (ms for ms in (due_ms, mail_ms, cancel_ms) if ms is not None), default=None
+            )
+            if next_ms is None:
+                break
+            self._ask(next_ms)
+            self._now_ms = max(self._now_ms, next_ms)
+            if next_ms == cancel_ms:
+                if self._apply(self._execution.cancel(self._now_ms)):
                     cancel_ms = None
-                continue
-            due_ms, _, fiber, event = heapq.heappop(self._queue)
-            self._now_ms = max(self._now_ms, due_ms)
-            self._apply(self._execution.deliver(fiber, event, self._now_ms))
+            elif next_ms == mail_ms:
+                self._tell()
+            else:
+                _, _, fiber, event = heapq.heappop(self._queue)
+                self._apply(self._execution.deliver(fiber, event, self._now_ms))
+        self._ask(inf)
         result.elapsed = self._now_ms / 1000
         result.paused = self._execution.paused
         return result
+
+    def _ask(self, before_ms: float) -> None:
+        """Answers the queries that are asked before an instant."""
+        while self._asked and self._asked[0][0] < before_ms:
+            _, name = self._asked.pop(0)
+            try:
+                state = self._execution.seen
+                assert state is not None  # noqa: S101  it has begun
+                answer = query_answer(self._program, name, state, self._limits.value_bytes)
+            except KeyError:
+                known = ", ".join((*self._program.queries, VARIABLES))
+                raise SimulationError(f"there is no query {name!r}: there are {known}") from None
+            self.result.answers.append(answer.value if isinstance(answer, Failure) else answer)
+
+    def _tell(self) -> None:
+        number = len(self.result.history) + 1
+        if self._apply(self._mail.tell(self._execution, number, self._now_ms)):
+            self._mail.accepted()
 
     # --- the store, and what a crash leaves of it --------------------------------------------
 
@@ -283,6 +311,7 @@ class Simulation:
         self.result.spawned += [
             self._spawned(command) for _, command in changes.commands if isinstance(command, Spawn)
         ]
+        self._mail.commit(changes)
         for name, fiber in changes.fibers.items():
             self._stored[name] = json.dumps(fiber.to_json(lambda value: {"v": value}))
         for parent, turn in changes.dropped:
@@ -304,6 +333,7 @@ class Simulation:
         self._execution = Execution.restore(
             self._id, self._program, fibers, self._limits, since=since
         )
+        self._execution.inbox = self._mail.inbox()
         for fiber, command in self._execution.pending(self._now_ms):
             self._invoke(fiber, command)
         for stored in fibers:
@@ -339,6 +369,11 @@ class Simulation:
         heapq.heappush(self._queue, (at_ms, next(self._order), fiber, event))
 
     def _invoke(self, fiber: str, command: Invoke) -> None:
+        if command.tell is not None:
+            told, done = self._mail.told(command, self._now_ms / 1000)
+            self.result.told += [told] if told else []
+            self._push(self._now_ms, fiber, done)
+            return
         if command.function is not None:
             name, answer = f"function:{command.function[:12]}", self._call(command)
         else:
@@ -378,8 +413,8 @@ class Simulation:
                 raise
             except Exception as error:  # noqa: BLE001  a worker would report it, too
                 told: JSON = {"error": f"{type(error).__name__}: {error}"}
-                return _Set(told, variables, classes_of(error))
-            return _Set(params if result is None else result, variables)
+                return Left(told, variables, classes_of(error))
+            return Left(params if result is None else result, variables)
 
         return answer
 
@@ -411,7 +446,7 @@ class Simulation:
                         )
                 case _:
                     break
-        return delay_ms, _event(name, answer, command.turn)
+        return delay_ms, event_of(name, answer, command.turn)
 
     def _next(self, name: str, answers: list[Any], activation: str) -> Any:
         """Each activation has its own answer, which it keeps when it runs again after a crash."""
@@ -420,40 +455,3 @@ class Simulation:
         if turn >= len(answers):
             raise SimulationError(f"{name} has {len(answers)} answers and is asked for one more")
         return answers[turn]
-
-
-@dataclass(frozen=True, slots=True)
-class _Set:
-    """The result of an inline function, and the variables that it left."""
-
-    value: JSON
-    variables: dict[str, JSON]
-    raised: tuple[str, ...] = ()
-
-
-def _event(name: str, answer: Any, turn: int) -> Completed | Failed | None:
-    match answer:
-        case Never():
-            return None
-        case Fail():
-            return Failed(turn, Failure(answer.code, answer.error))
-        case Failure():
-            return Failed(turn, answer)
-        case Success(value):
-            return Completed(turn, value)
-        case _Set(value, variables, raised):
-            left = _plain(name, variables)
-            return Completed(turn, _plain(name, value), left, raised=raised)
-    return Completed(turn, _plain(name, answer))
-
-
-def _plain(name: str, answer: Any) -> Any:
-    """The answer as a worker would write it: any dict as an object, any tuple as a list."""
-    try:
-        value = json.loads(json.dumps(answer, allow_nan=False))
-        why = flaw(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        why = str(error)
-    if why:
-        raise SimulationError(f"{name} answers with a value that is not JSON: {why}")
-    return value

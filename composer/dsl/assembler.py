@@ -15,6 +15,7 @@ from ..names import Name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..expressions import Template
     from ..machine.dialect import Dialect
     from ..machine.instructions import Instruction
     from ..values import JSON
@@ -40,6 +41,7 @@ class Assembler:
         self._code: list[tuple[type[Instruction], dict[str, Any]]] = []
         self._functions: dict[str, dict[str, JSON]] = {}
         self._inside: list[str] = []
+        self._queries: dict[str, Template] = {}
 
     def emit(self, instruction: type[Instruction], **arguments: Any) -> None:
         """Appends an instruction; a target may be a Label, or a tuple of them.
@@ -79,6 +81,18 @@ class Assembler:
         self._functions[digest] = runtime
         return digest
 
+    def query(self, name: str, template: Template) -> None:
+        """Adds a query to the program.
+
+        Raises:
+            CompositionError: there is another query of this name.
+        """
+        if self._queries.setdefault(name, template).to_json() != template.to_json():
+            raise CompositionError(
+                f"queries: {name!r} is declared twice in one composition, with different templates: "
+                "rename one of them"
+            )
+
     @contextmanager
     def inside(self, construct: str) -> Iterator[None]:
         """Marks the code that follows as the inside of a construct: a saga, or a step."""
@@ -108,7 +122,7 @@ class Assembler:
             instruction(**{name: _resolved(value) for name, value in arguments.items()})
             for instruction, arguments in self._code
         )
-        return Program(instructions, self._functions, dialect)
+        return Program(instructions, self._functions, dialect, self._queries)
 
 
 def _resolved(value: Any) -> Any:

@@ -13,6 +13,8 @@ ONE_THREAD: Final = (
 NO_TIMER: Final = "nothing wakes a conductor action at a given time"
 NO_STORE: Final = "it needs a store that survives a crash, and a conductor action has none"
 NO_KEY: Final = "a conductor action has no key to start another execution"
+NO_QUERIES: Final = "only a Xingqiao server answers queries"
+NO_MESSAGES: Final = "only executions of a Xingqiao server are told messages"
 NO_ENTITIES: Final = "entities exist only on a Xingqiao server"
 
 

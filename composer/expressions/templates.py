@@ -59,6 +59,10 @@ class Template:
         """The selector, if the template consists of one selector."""
         return self.node.selector if isinstance(self.node, _Place) else None
 
+    def or_null(self) -> Template:
+        """The template in which a selector without a default has the default null."""
+        return Template(_or_null(self.node))
+
     def fill(self, scope: Scope) -> JSON | Failure:
         """Returns the value; a Failure if a path selects nothing or the value grows too large."""
         value = self.node.fill(scope)
@@ -148,6 +152,17 @@ class _Array:
 
 
 Node: TypeAlias = _Literal | _Place | _Object | _Array
+
+
+def _or_null(node: Node) -> Node:
+    match node:
+        case _Place(selector=place) if place.default is MISSING:
+            return _Place(Selector(place.path.text, variable=place.variable, default=None))
+        case _Object():
+            return _Object({key: _or_null(member) for key, member in node.members.items()})
+        case _Array():
+            return _Array([_or_null(item) for item in node.items])
+    return node
 
 
 def _from_python(value: Any) -> Node:

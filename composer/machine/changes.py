@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .commands import Abandon, Invoke, Spawn
     from .fiber import Fiber
     from .history import Entry
+    from .inbox import Queued
 
 
 @dataclass(slots=True)
@@ -23,6 +24,7 @@ class Changes:
     outcome: of the execution, once it has ended; then no fiber is left.
     more: there is work left that needs no event: call `proceed` when others have had their turn.
     stretches: a fiber has stopped before a long evaluation: see `Execution.stretch`.
+    messages: the changes of its inbox, if there are any.
     stale: the event answered a wait that is over; nothing has changed.
     """
 
@@ -33,4 +35,5 @@ class Changes:
     outcome: Outcome | None = None
     more: bool = False
     stretches: bool = False
+    messages: Queued | None = None
     stale: bool = False

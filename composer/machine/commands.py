@@ -12,6 +12,15 @@ if TYPE_CHECKING:
 
 
 @frozen
+class Tell:
+    """A message to another execution: that execution's id, and the name and the id of the message."""
+
+    execution: str
+    name: str
+    id: str
+
+
+@frozen
 class Invoke:
     """Run an action, or an inline function by its hash; answer `turn`.
 
@@ -19,7 +28,8 @@ class Invoke:
     `variables` are those that an inline function sees; an action sees none. `key` is the same in all attempts
     of one step of a saga; without a key every attempt stands for itself. With `later` its success
     says only that the action was accepted: the answer comes by the token of this turn. With `tail` the answer
-    comes with the end of the run's log. `whole` asks for a whole transaction; see `transactions.coordinator`.
+    comes with the end of the run's log. `whole` asks for a whole transaction; see `transactions.coordinator`. With `tell`
+    no action runs: the parameters are the payload of a message to another execution.
     """
 
     turn: int
@@ -32,6 +42,7 @@ class Invoke:
     later: bool = False
     tail: bool = False
     whole: bool = False
+    tell: Tell | None = None
 
 
 @frozen
@@ -71,6 +82,11 @@ class Rebind:
 
 
 @frozen
+class Listen:
+    """Let it hear the messages that it waits for, if they have come already."""
+
+
+@frozen
 class Spawn:
     """Start an execution of the same program at `pc`, with this id, and do not wait for it."""
 
@@ -80,4 +96,4 @@ class Spawn:
     frames: tuple[Frame, ...]
 
 
-Command: TypeAlias = Invoke | Fork | Abandon | CancelMembers | Rebind | Spawn
+Command: TypeAlias = Invoke | Fork | Abandon | CancelMembers | Rebind | Listen | Spawn

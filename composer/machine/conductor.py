@@ -38,6 +38,7 @@ from .events import (
     Continued,
     Event,
     Failed,
+    Heard,
     Heartbeat,
     Joined,
     Rebound,
@@ -55,7 +56,9 @@ from .frames import (
     Handler,
     OwnFrame,
 )
+from .hearing import take
 from .operations import attempted
+from .queries import Remembering
 from .sagas.compensations import REVERT_ALL, Compensations, SagaStep
 from .sagas.operations import (
     compensate,
@@ -68,7 +71,7 @@ from .sagas.operations import (
 from .transactions.coordinator import Coordinating
 from .transactions.operations import asks_entity
 from .unwind_reasons import Cancellation, Exhaustion, Expiry, Interruption, UnwindReason, stronger
-from .waits import Invoking, Joining, Paused, Sleeping, invoking, polling
+from .waits import Hearing, Invoking, Joining, Paused, Sleeping, invoking, polling
 
 if TYPE_CHECKING:
     from .dialect import Dialect
@@ -108,11 +111,12 @@ def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> T
         event: one that is not for the turn the fiber waits in is stale and changes nothing.
         context: the execution's id, the time, and the limits.
     """
-    cursor = Cursor(fiber, program.instructions, context)
+    kind = Remembering if program.queries else Cursor
+    cursor = kind(fiber, program.instructions, context)
     try:
         return _advanced(program.dialect, cursor, fiber, event)
     except OverlongError:  # the same again, up to the last place where the fiber can stop
-        again = Cursor(fiber, program.instructions, context)
+        again = kind(fiber, program.instructions, context)
         if cursor.places:
             again.stop = cursor.places
         else:
@@ -178,7 +182,7 @@ def _fiber(cursor: Cursor) -> Fiber:
         id=cursor.id,
         pc=NOWHERE if ended else cursor.pc,
         value=None if ended else cursor.value,
-        frames=() if ended else cursor.frames,
+        frames=cursor.remains if ended else cursor.frames,
         turn=cursor.turn,
         steps=cursor.steps,
         origin=cursor.origin,
@@ -221,6 +225,8 @@ def _receive(  # noqa: C901, PLR0911, PLR0912  one case an event
             return True
         case Joined():
             return isinstance(wait, Joining) and _join(dialect, cursor, event, wait)
+        case Heard():
+            return isinstance(wait, Hearing) and _hear(dialect, cursor, event)
         case TimerFired():
             return _fire(dialect, cursor, fiber)
         case Resumed():
@@ -289,6 +295,15 @@ def _join(dialect: Dialect, cursor: Cursor, event: Joined, wait: Joining) -> boo
     return True
 
 
+def _hear(dialect: Dialect, cursor: Cursor, event: Heard) -> bool:
+    if event.turn != cursor.turn:
+        return False
+    reason = take(cursor, event)
+    if reason is not None:
+        _unwind(dialect, cursor, reason)
+    return True
+
+
 def _fire(dialect: Dialect, cursor: Cursor, fiber: Fiber) -> bool:
     for depth, frame in enumerate(fiber.frames):  # the outermost deadline decides
         if type(frame) is Deadline and frame.at_ms is not None and frame.at_ms <= cursor.now_ms:
@@ -321,6 +336,7 @@ def _interrupt(
         cursor.note(history.STEP_CANCELLED)
         if not asks_entity(cursor):
             doubt(cursor)
+    if isinstance(fiber.wait, (Invoking, Hearing)):
         cursor.origin = fiber.turn
     cursor.wait = None
     _unwind(dialect, cursor, reason)

@@ -105,6 +105,11 @@ class Cursor:
         most = self.limits.at_once
         return None if most is None else most - self.spent - self.work
 
+    @property
+    def remains(self) -> tuple[Frame, ...]:
+        """The frames that the fiber leaves when it has ended: see `queries`."""
+        return ()
+
     def push(self, frame: Frame) -> None:
         self.frames = (*self.frames, frame)
 
@@ -271,6 +276,8 @@ def step_detail(path: str, command: Invoke) -> dict[str, JSON]:
     targets = {"action": command.action, "function": command.function}
     named = {what: name for what, name in targets.items() if name is not None}
     detail: dict[str, JSON] = {"path": path, **named, "activation": command.activation}
+    if command.tell is not None:
+        return {**detail, "tell": command.tell.name, "to": command.tell.execution}
     if type(command.params) is dict and type(about := command.params.get("transaction")) is dict:
         detail |= {"message": about.get("kind"), "key": command.params.get("key")}
         if type(shares := command.params.get("participants")) is list:

@@ -1,8 +1,4 @@
-"""The events of a fiber. An event names the turn that it answers; an event for another turn is stale.
-
-Signals, events, messages and verdicts from outside a running execution are to be one more event here, for
-all languages; see `composer.machine.dialect`.
-"""
+"""The events of a fiber. An event names the turn that it answers; an event for another turn is stale."""
 
 from __future__ import annotations
 
@@ -12,6 +8,7 @@ from ..freezing import frozen
 
 if TYPE_CHECKING:
     from ..values import JSON, Failure, Outcome
+    from .inbox import Message
     from .sagas.compensations import Log
 
 
@@ -119,6 +116,14 @@ class Rebound:
 
 
 @frozen
+class Heard:
+    """Messages from outside satisfy what it waits for; they are in order of arrival."""
+
+    turn: int
+    messages: tuple[Message, ...]
+
+
+@frozen
 class Cancelled:
     """It is asked to stop: finalizers run, nothing else does."""
 
@@ -134,5 +139,6 @@ Event: TypeAlias = (
     | Resumed
     | Resolved
     | Rebound
+    | Heard
     | Cancelled
 )

@@ -15,15 +15,20 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..values import CANCELLED, Failure, Outcome, Success, failure
 from . import history
 from .changes import Changes
-from .commands import Abandon, CancelMembers, Fork, Invoke, Rebind
-from .conductor import advance, reissue
+from .commands import Abandon, CancelMembers, Command, Fork, Invoke, Listen, Rebind, Spawn
+from .conductor import advance
 from .cursor import Context, Cursor, Limits
 from .dialect import AskedAgain, Ended, MemberFailed, Redriven, Started
 from .events import Cancelled, Completed, Continued, Event, Joined, Resolved, Resumed
 from .fiber import NOWHERE, ROOT, Fiber, member_id, parent_of
 from .forks import Forks
+from .frames import Remembered
 from .history import Entry
+from .inbox import Inbox
 from .joins import Room, unbounded
+from .listening import arrives, closed, listens, received, wanted
+from .queries import last_state, remains, state_of
+from .standing import Standing
 from .steps import note_again
 from .storage import has_only_begun, is_next, last_event, of_this_generation, told_by_history
 from .stretches import Stretch
@@ -38,14 +43,16 @@ if TYPE_CHECKING:
     from .forks import Delivery
     from .frames import Frame
     from .history import StoredEntry
+    from .inbox import Message
     from .program import Program
+    from .queries import QueryState
 
     Frames: TypeAlias = tuple[Frame, ...]
 
 NO_TURN = 0
 
 
-class Execution:
+class Execution(Standing):
     """A run under way. Make one with `begin` or `restore`."""
 
     __slots__ = (
@@ -56,6 +63,8 @@ class Execution:
         "fibers",
         "generation",
         "id",
+        "inbox",
+        "last",
         "limits",
         "program",
         "room",
@@ -66,6 +75,7 @@ class Execution:
         self.generation = generation  # how often it was redriven
         self.program = program
         self.limits = limits
+        self.inbox: Inbox | None = None  # until the first message comes
         self.events = 0  # so far, in a history that numbers them
         self._forks = Forks(program)
         self.fibers = self._forks.fibers  # under way, by id
@@ -73,6 +83,7 @@ class Execution:
         self._overlong: dict[str, int] = {}  # when each fiber before a `Stretch` stopped, in ms
         # Without a bound until it counts against one: a redrive replays steps that already had room.
         self.room: Room = unbounded
+        self.last: QueryState | None = None  # what queries see once it has ended
 
     @classmethod
     def restore(  # noqa: PLR0913, PLR0917  what was stored has as many parts
@@ -111,27 +122,54 @@ class Execution:
 
     # --- events ------------------------------------------------------------------------------
 
-    def begin(
-        self, value: JSON, now_ms: int, *, pc: int = 0, frames: Frames = (), later: bool = False
+    def begin(  # noqa: PLR0913  a start has as many sides
+        self,
+        value: JSON,
+        now_ms: int,
+        *,
+        pc: int = 0,
+        frames: Frames = (),
+        told: tuple[Message, ...] = (),
+        later: bool = False,
     ) -> Changes:
         """Starts it, at `pc` with `frames` if it is a part of another execution.
 
-        With `later` no instruction runs before the first `proceed`.
+        It has been `told` these messages before its first instruction. With `later` no instruction runs before the
+        first `proceed`.
         """
-        root = Fiber(id=ROOT, pc=pc, value=value, frames=frames)
+        bottom = (Remembered({}),) if self.program.queries else ()
+        root = Fiber(id=ROOT, pc=pc, value=value, frames=(*bottom, *frames))
         self._forks.add(root)
         started = self._narrated(ROOT, Started(frames))
+        for message in told:
+            self.inbox = self.inbox or Inbox()
+            self.inbox.put(message)
         changes = Changes() if later else self.proceed(now_ms)
         changes.fibers.setdefault(ROOT, root)
-        changes.entries.insert(
-            0, Entry(now_ms, ROOT, NO_TURN, history.EXECUTION_STARTED, started, value)
-        )
+        changes.entries[:0] = [
+            Entry(now_ms, ROOT, NO_TURN, history.EXECUTION_STARTED, started, value),
+            *[received(message, now_ms, with_start=True) for message in told],
+        ]
         return self._concluded(changes)
 
     def deliver(self, fiber: str, event: Event, now_ms: int) -> Changes:
         """Delivers `event` to `fiber`, and the events for other fibers that follow from it."""
         changes = Changes()
         self._deliver([(fiber, event)], changes, self._context(now_ms))
+        return self._concluded(changes)
+
+    def tell(self, message: Message, now_ms: int) -> Changes:
+        """Takes a message into its inbox; the fiber that it satisfies, if it does, hears it at once.
+
+        Stale if a message with its id has come before.
+        """
+        self.inbox = self.inbox or Inbox()
+        if message.id in self.inbox.ids:
+            return Changes(stale=True)
+        self.inbox.put(message)
+        changes = Changes(entries=[received(message, now_ms)])
+        heard = arrives(self.inbox, self.fibers.values(), self.program, message)
+        self._deliver(heard, changes, self._context(now_ms))
         return self._concluded(changes)
 
     def proceed(self, now_ms: int) -> Changes:
@@ -176,7 +214,8 @@ class Execution:
         for parent in self._forks.joins:
             changes.entries += self._counted(parent, now_ms)
         ended = Failure(CANCELLED, about) if about else failure(CANCELLED, "terminated")
-        self._end(Fiber(id=ROOT, pc=NOWHERE, value=None), ended, changes, now_ms)
+        left = remains(self.program, self.fibers.get(ROOT))
+        self._end(Fiber(id=ROOT, pc=NOWHERE, value=None, frames=left), ended, changes, now_ms)
         return self._concluded(changes)
 
     def redrive(self, now_ms: int) -> Changes:
@@ -200,6 +239,8 @@ class Execution:
             self.events = cursor.events
             self.fibers[name] = replace(self.fibers[name], event=cursor.event)
         changes.fibers = dict(self.fibers)
+        if self.inbox is not None:
+            self.inbox.put_again()
         return self._concluded(changes)
 
     def pass_over(self, member: str, now_ms: int) -> Changes:
@@ -245,41 +286,11 @@ class Execution:
 
     # --- state -------------------------------------------------------------------------------
 
-    def pending(self, now_ms: int) -> list[tuple[str, Invoke]]:
-        """The invocations under way, which are sent again after a crash."""
-        context = self._context(now_ms)
-        commands = (
-            (fiber.id, reissue(self.program, fiber, context)) for fiber in self.fibers.values()
-        )
-        return [(fiber, command) for fiber, command in commands if command is not None]
-
     @property
-    def polled(self) -> list[tuple[str, int, JSON]]:
-        """The actions to poll, also after a crash: fiber, turn and ticket."""
-        return [
-            (fiber.id, fiber.turn, fiber.wait.ticket)
-            for fiber in self.fibers.values()
-            if isinstance(fiber.wait, Invoking) and fiber.wait.polled
-        ]
-
-    @property
-    def paused(self) -> bool:
-        """True if a fiber waits for an operator."""
-        return any(isinstance(fiber.wait, Paused) for fiber in self.fibers.values())
-
-    @property
-    def stuck(self) -> bool:
-        """True if a saga waits for an operator."""
-        return bool(self.stuck_fibers)
-
-    @property
-    def stuck_fibers(self) -> list[str]:
-        """The fibers in which a saga waits for an operator."""
-        return [
-            fiber.id
-            for fiber in self.fibers.values()
-            if isinstance(fiber.wait, Paused) and fiber.wait.stuck
-        ]
+    def seen(self) -> QueryState | None:
+        """What queries see: how it stands, or how it was when it ended."""
+        root = self.fibers.get(ROOT)
+        return self.last if root is None else state_of(self.program, root)
 
     @property
     def stretch(self) -> Stretch | None:
@@ -318,6 +329,8 @@ class Execution:
             self._forks.clear()
             self._held.clear()
             self._overlong.clear()
+        if self.inbox is not None:
+            changes.messages = self.inbox.flush() or changes.messages
         changes.more = bool(self._forks.ready)
         changes.stretches = bool(self._overlong)
         return changes
@@ -346,15 +359,10 @@ class Execution:
         work: list[Delivery] = []
         self.fibers[after.id], self.events = after, transition.events
         for command in transition.commands:
-            match command:
-                case Fork():
-                    work += self._forks.fork(after, command.items, self.room)
-                case CancelMembers():
-                    work += self._forks.cancel(after)
-                case Rebind():
-                    work += self._forks.rebind(after)
-                case _:
-                    changes.commands.append((after.id, command))
+            if type(command) is Invoke:
+                changes.commands.append((after.id, command))
+            else:
+                work += self._obey(after, command, changes, now_ms)
         if not transition.stale:
             self._overlong.pop(after.id, None)
         if after.outcome is not None:
@@ -364,6 +372,24 @@ class Execution:
         elif after.wait is None and not transition.stale:
             self._forks.ready.append(after.id)
         return work
+
+    def _obey(
+        self, fiber: Fiber, command: Command, changes: Changes, now_ms: int
+    ) -> list[Delivery]:
+        """Carries out a command that concerns this execution. Returns the events that follow from it."""
+        match command:
+            case Fork():
+                return self._forks.fork(fiber, command.items, self.room)
+            case CancelMembers():
+                return self._forks.cancel(fiber)
+            case Rebind():
+                return self._forks.rebind(fiber)
+            case Listen() if self.inbox is not None:
+                hear = wanted(fiber, self.program)
+                return listens(self.inbox, fiber, hear, changes, now_ms)
+            case Invoke() | Abandon() | Spawn():
+                changes.commands.append((fiber.id, command))
+        return []
 
     def _keep(self, event: Event, before: Fiber, transition: Transition, changes: Changes) -> None:
         """Adds to `changes` what must be stored of a transition: nothing yet of a fiber that has only begun.
@@ -419,6 +445,9 @@ class Execution:
     def _end(self, root: Fiber, outcome: Outcome, changes: Changes, now_ms: int) -> None:
         changes.outcome = outcome
         self.fibers[ROOT] = root
+        self.last = last_state(root, outcome) or self.last
+        if self.inbox is not None:
+            changes.entries += closed(self.inbox, now_ms)
         detail = self._narrated(ROOT, Ended(outcome))
         value: JSON
         if isinstance(outcome, Success):

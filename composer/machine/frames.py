@@ -36,6 +36,23 @@ class Variables(Part):
 
 
 @frozen
+class Remembered(Part):
+    """The bottom of the root fiber of a program with queries: variables whose `let` has ended, as they were last."""
+
+    variables: dict[str, JSON]
+
+    def values(self) -> Iterable[JSON]:
+        return self.variables.values()
+
+    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
+        return {"variables": {name: keep(value) for name, value in self.variables.items()}}
+
+    @classmethod
+    def from_json(cls, doc: Document, load: Callable[[JSON], JSON]) -> Self:
+        return cls({name: load(value) for name, value in doc["variables"].items()})
+
+
+@frozen
 class Mask(Part):
     """Hides the innermost Variables frame below from the code that runs above."""
 
@@ -191,7 +208,7 @@ class Failing(Part):
 
 
 Frame: TypeAlias = (
-    Variables | Mask | Saved | Handler | Finalizer | Finalizing | Attempts | Deadline | Counter
+    Variables | Remembered | Mask | Saved | Handler | Finalizer | Finalizing | Attempts | Deadline | Counter
     | TransactionStart | Coordinating | Compensations | SagaStep | Compensating
     | Uncounted | OwnFrame | Failing
 )  # fmt: skip

@@ -45,6 +45,9 @@ TRANSACTION_ABORTED: Final = "TransactionAborted"
 HEARTBEAT: Final = "Heartbeat"
 CHILDREN_ENDED: Final = "ChildrenEnded"
 REBOUND: Final = "Rebound"
+MESSAGE_RECEIVED: Final = "MessageReceived"
+MESSAGE_CONSUMED: Final = "MessageConsumed"
+MESSAGE_DROPPED: Final = "MessageDropped"
 
 NOTHING: Final[Any] = object()
 

@@ -363,6 +363,32 @@ class Sleep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hear:
+    """Waits for messages that satisfy `want` (see `inbox.Want`); the value becomes the payload, boxed.
+
+    With several names in the want it becomes `{name: payload}`. With `drop`, messages that came before it began to
+    wait are dropped.
+    """
+
+    want: JSON
+    path: str
+    drop: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tell:
+    """Tells another execution a message; the value becomes `{"executionId": ..., "message": ...}`.
+
+    The template `execution` makes its id, `payload` the payload.
+    """
+
+    execution: Template
+    name: str
+    payload: Template
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Raise:
     """Fails with an error object of this code and message."""
 
@@ -395,7 +421,7 @@ class OwnInstruction:
 Instruction: TypeAlias = (
     Evaluate | Test | Assign | Jump | Branch | Invoke | Call | InvokeNamed | Consult | Conduct | Save
     | Recall | Declare | Hide | Guard | Shield | Finalize | Finalized | Attempt | Settle | Limit | Repeat
-    | Count | Leave | Inspect | Fork | Each | Sleep | Raise | Spawn | End | Operate | Stamp | Insist | Open | Commit
+    | Count | Leave | Inspect | Fork | Each | Sleep | Hear | Tell | Raise | Spawn | End | Operate | Stamp | Insist | Open | Commit
     | Coordinate | Absorb | Enter | Begin | Done | Complete | Compensate | Compensated | Resume
     | OwnInstruction
 )  # fmt: skip

@@ -37,6 +37,7 @@ from .frames import (
     Saved,
     Variables,
 )
+from .hearing import HEARING
 from .sagas.operations import UNDOING
 from .steps import INVOKING, inspect
 from .transactions.operations import TRANSACTING
@@ -299,6 +300,7 @@ OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     instructions.Sleep: _sleep,
     **INVOKING,
     **BRANCHING,
+    **HEARING,
     **TRANSACTING,
     **UNDOING,
 }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..errors import ExpressionError, ProgramError
 from ..expressions import Template, parse_predicate
 from ..values import MADE_DEPTH, flaw
+from .inbox import check_want
 from .instructions import Enter, Guard, Instruction, Invoke, Open, Operate
 from .plain import PLAIN
 from .retries import RetryPolicy
@@ -42,6 +43,7 @@ class Program:
     instructions: tuple[Instruction, ...] = field(compare=False)
     functions: dict[str, FunctionCode] = field(default_factory=dict, compare=False)
     dialect: Dialect = field(default=PLAIN, compare=False)
+    queries: dict[str, Template] = field(default_factory=dict, compare=False)  # by name
     hash: str = field(init=False, default="")
     spans: bool = field(init=False, compare=False, default=False)  # has transactions or sagas
 
@@ -63,6 +65,7 @@ class Program:
             "version": VERSION,
             "instructions": [_to_json(instruction) for instruction in self.instructions],
             "functions": dict(self.functions),
+            **({"queries": _TEMPLATES[0](self.queries)} if self.queries else {}),
         }
 
     @classmethod
@@ -86,7 +89,17 @@ class Program:
         dialect = dialects.of(doc)
         ops = {kind.__name__: kind for kind in dialect.operations}
         instructions = tuple(_from_json(at, item, len(items), ops) for at, item in enumerate(items))
-        return cls(instructions, codes, dialect)
+        return cls(instructions, codes, dialect, _queries(doc.get("queries", {})))
+
+
+def _queries(doc: JSON) -> dict[str, Template]:
+    try:
+        made: dict[str, Template] = _TEMPLATES[1](doc)
+    except (TypeError, AttributeError, ExpressionError) as error:
+        raise ProgramError(
+            f"'queries' are templates by name, not {doc!r:.200} ({error})"
+        ) from error
+    return made
 
 
 def _is_function(doc: JSON) -> bool:
@@ -159,6 +172,10 @@ _PREDICATE: _Codec = (
     lambda value: value.to_json() if value is not None else None,
     lambda doc: parse_predicate(doc) if doc is not None else None,
 )
+_TEMPLATES: _Codec = (
+    lambda value: {name: template.to_json() for name, template in value.items()},
+    lambda doc: {name: Template.from_json(item) for name, item in doc.items()},
+)
 _CODECS: dict[str, _Codec] = {
     "action": _TEXT,
     "all": _plain(bool),
@@ -167,10 +184,7 @@ _CODECS: dict[str, _Codec] = {
         lambda value: [list(indexes) for indexes in value],
         lambda doc: tuple(map(_INDEXES[1], doc)),
     ),
-    "assignments": (
-        lambda value: {name: template.to_json() for name, template in value.items()},
-        lambda doc: {name: Template.from_json(item) for name, item in doc.items()},
-    ),
+    "assignments": _TEMPLATES,
     "branches": _INDEXES,
     "calls": _TEMPLATE,
     "code": _TEXT,
@@ -178,9 +192,11 @@ _CODECS: dict[str, _Codec] = {
     "count": _NUMBER,
     "decide": _NUMBER,
     "done": _NUMBER,
+    "drop": _plain(bool),
     "each": _TEMPLATE,
     "end": _NUMBER,
     "errors": _TEXT,
+    "execution": _TEMPLATE,
     "field": _plain(str, NoneType),
     "first": _plain(bool),
     "function": _TEXT,
@@ -193,6 +209,7 @@ _CODECS: dict[str, _Codec] = {
     "order": _TEXT,
     "otherwise": _NUMBER,
     "path": _TEXT,
+    "payload": _TEMPLATE,
     "pivot": _plain(bool),
     "policy": (RetryPolicy.to_json, RetryPolicy.from_json),
     "predicate": _PREDICATE,
@@ -216,6 +233,7 @@ _CODECS: dict[str, _Codec] = {
     "unnamed": _NUMBER,
     "until": _plain(bool),
     "variables": _plain(dict),
+    "want": (lambda value: value, check_want),
 }
 
 
@@ -225,5 +243,5 @@ def _codec(instruction: type[Any], member: str) -> _Codec:
     return _CODECS.get(member, _JSON)
 
 
-_OPTIONAL = {"all", "always", "calls", "each", "pivot", "undo", "predicate", "template", "field", "errors", "after", "names", "first", "until",
+_OPTIONAL = {"all", "always", "calls", "drop", "each", "pivot", "undo", "predicate", "template", "field", "errors", "after", "names", "first", "until",
              "concurrency"}  # fmt: skip

@@ -18,6 +18,7 @@ from .dialect import Started
 from .events import Completed, Event, Failed, Resolved, Resumed
 from .execution import Execution
 from .fiber import ROOT, Fiber
+from .inbox import Message
 from .instructions import Invoke as InvokeInstruction
 from .waits import Invoking, Paused, Sleeping
 
@@ -54,9 +55,12 @@ def redrive(
     """
     execution = Execution(id, program, replace(limits, at_once=None))
     ended: dict[str, Fiber] = {}
-    first = program.dialect.replayed(entries[0])
-    frames = first.frames if isinstance(first, Started) else ()
-    begun = execution.begin(entries[0]["value"], entries[0]["at"], frames=frames)
+    started = program.dialect.replayed(entries[0])
+    frames = started.frames if isinstance(started, Started) else ()
+    told = tuple(
+        _message(number, entry) for number, entry in enumerate(entries, 1) if "start" in entry
+    )
+    begun = execution.begin(entries[0]["value"], entries[0]["at"], frames=frames, told=told)
     outcome = _proceed(execution, begun, entries[0]["at"], ended)
     generations = list(_generations(entries))
     last = generations[-1][-1]["type"]
@@ -69,11 +73,13 @@ def redrive(
         raise RedriveError(
             f"execution {id} is a saga that has been undone, so no step is left to continue: invoke it again"
         )
+    first = 1
     for number, generation in enumerate(generations):
         if number:
             execution.events = _events(generations[number - 1])
             execution.redrive(generation[0]["at"])
-        outcome = _replay(execution, generation, program, ended) or outcome
+        outcome = _replay(execution, generation, program, ended, first) or outcome
+        first += len(generation)
     execution.events, execution.limits = _events(entries), limits
     if isinstance(outcome, Success):
         return execution, execution.finish(outcome, now_ms)
@@ -107,16 +113,19 @@ def _replay(
     entries: Sequence[StoredEntry],
     program: Program,
     ended: dict[str, Fiber],
+    first: int,
 ) -> Outcome | None:
-    """Delivers the recorded events. Returns the outcome, if the execution ends."""
+    """Delivers the recorded events; `first` is the number of the first entry. Returns the outcome, if the execution ends."""
     outcome: Outcome | None = None
     culprits = _culprits(entries)
     targets: dict[tuple[str, int], JSON] = {}
     broken = False  # entries after the failure may belong to a finalizer, which does not run now
-    for entry in entries:
+    for number, entry in enumerate(entries, first):
         place = (entry["fiber"], entry["turn"])
         if entry["type"] == history.STEP_SCHEDULED:
             targets[place] = entry.get("action")
+        elif entry["type"] == history.MESSAGE_RECEIVED:
+            outcome = _tell(execution, _message(number, entry), entry, ended)
         elif entry["type"] == history.BRANCH_FAILED:
             if (entry["fiber"], entry["origin"]) in culprits and entry["fiber"] in execution.fibers:
                 changes = execution.pass_over(entry["fiber"], entry["at"])
@@ -131,11 +140,23 @@ def _replay(
                 if not broken:
                     raise RedriveError(_divergence(entry, "does not wait for it"))
                 continue
-            if isinstance(event, Completed | Failed):
-                _check_target(program, fiber, entry, targets.get(place))
+            _check_target(program, (fiber, event), entry, targets.get(place))
             changes = execution.deliver(entry["fiber"], event, entry["at"])
             outcome = _proceed(execution, changes, entry["at"], ended)
     return outcome
+
+
+def _message(number: int, entry: StoredEntry) -> Message:
+    return Message(number, entry["name"], entry.get("id", ""), entry["value"])
+
+
+def _tell(
+    execution: Execution, message: Message, entry: StoredEntry, ended: dict[str, Fiber]
+) -> Outcome | None:
+    """Tells the execution a message again, unless it has come with the start."""
+    if "start" in entry:
+        return None
+    return _proceed(execution, execution.tell(message, entry["at"]), entry["at"], ended)
 
 
 def _proceed(
@@ -186,7 +207,13 @@ def _waits_for(fiber: Fiber, event: Event) -> bool:
             return isinstance(fiber.wait, Sleeping) or fiber.due_ms is not None
 
 
-def _check_target(program: Program, fiber: Fiber, entry: StoredEntry, recorded: JSON) -> None:
+def _check_target(
+    program: Program, delivery: tuple[Fiber, Event], entry: StoredEntry, recorded: JSON
+) -> None:
+    """Raises RedriveError if the event is the result of another action than the program asks for there."""
+    fiber, event = delivery
+    if not isinstance(event, Completed | Failed):
+        return
     instruction = program.instructions[fiber.pc - 1]
     wanted = instruction.action if isinstance(instruction, InvokeInstruction) else None
     if wanted is not None and recorded is not None and wanted != recorded:

@@ -10,7 +10,7 @@ from ..errors import InvalidNameError
 from ..names import Name
 from ..values import APPLICATION_ERROR, EXPRESSION_ERROR, Failure, boxed, failure
 from . import history, instructions
-from .commands import Invoke
+from .commands import Invoke, Tell
 from .cursor import popped, step_detail
 from .frames import Saved
 from .transactions.operations import asks_for_whole, enlist, message_of
@@ -74,12 +74,28 @@ def _named(cursor: Cursor, _: instructions.InvokeNamed, turn: int) -> Invoke | F
     return Invoke(turn, activation, params, action=name, key=key)
 
 
+def _told(cursor: Cursor, i: instructions.Tell, turn: int) -> Invoke | Failure:
+    scope = cursor.scope()
+    execution, payload = i.execution.fill(scope), i.payload.fill(scope)
+    if type(execution) is Failure or type(payload) is Failure:
+        return execution if type(execution) is Failure else payload  # type: ignore[return-value]
+    if type(execution) is not str or not execution:
+        text = f"tell: the execution must be an id, not {execution!r:.100}"
+        return failure(EXPRESSION_ERROR, text)
+    activation = cursor.activation_of(turn)
+    key = cursor.key_of(turn)
+    return Invoke(
+        turn, activation, payload, key=key, tell=Tell(execution, i.name, key or activation)
+    )
+
+
 COMMANDS: dict[type[Any], Callable[[Cursor, Any, int], Invoke | Failure]] = {
     instructions.Invoke: _asked,
     instructions.Call: _called,
     instructions.Consult: _consulted,
     instructions.Operate: _operated,
     instructions.InvokeNamed: _named,
+    instructions.Tell: _told,
 }
 """The command of each instruction that invokes, for the wait of a turn."""
 
@@ -137,6 +153,7 @@ INVOKING: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     instructions.Call: _invoke,
     instructions.InvokeNamed: _invoke,
     instructions.Consult: _invoke,
+    instructions.Tell: _invoke,
     instructions.Operate: _operate,
     instructions.Conduct: _conduct,
 }

@@ -39,6 +39,13 @@ class Sleeping(Part):
 
 
 @frozen
+class Hearing(Part):
+    """Waits for messages from outside, since an instant; its instruction says for which."""
+
+    since_ms: int
+
+
+@frozen
 class Joining(Part):
     """Waits for the fibers that it forked; with an `unwind_reason`, unwinds when the last of them has ended."""
 
@@ -67,7 +74,7 @@ class Paused(Part):
         return cls(**{**doc, "failure": outcome_from_json(doc["failure"], load)})
 
 
-Wait: TypeAlias = Invoking | Sleeping | Joining | Paused
+Wait: TypeAlias = Invoking | Sleeping | Hearing | Joining | Paused
 
 
 def invoking(wait: Wait | None) -> bool:

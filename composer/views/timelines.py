@@ -85,6 +85,8 @@ def _step(first: EntryDoc) -> str:
         return f"{first['message']} {name} {first['key']}" if "message" in first else name
     if "width" in first:
         return f"fork of {first['width']}"
+    if "tell" in first:
+        return f"tell {first['tell']}"
     if "until" in first:
         return "wait"
     if first.get("path") == "":
@@ -112,6 +114,11 @@ def _cloud(entry: EntryDoc) -> str:
     if remote["attempts"] > 1:
         parts.append(f"{remote['attempts']} attempts")
     return f"[{', '.join(parts)}] "
+
+
+def _entries(entry: EntryDoc) -> str:
+    """The messages that an entry is about, by the numbers of their entries."""
+    return ", ".join(f"#{number}" for number in entry["messages"])
 
 
 def _value(entry: EntryDoc) -> str:
@@ -150,6 +157,9 @@ _OPEN_ENDED = _ENDINGS | {
     history.TRANSACTION_STARTED,
     history.TRANSACTION_COMMITTED,
     history.TRANSACTION_ABORTED,
+    history.MESSAGE_RECEIVED,
+    history.MESSAGE_CONSUMED,
+    history.MESSAGE_DROPPED,
 }
 
 _DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
@@ -177,6 +187,9 @@ _DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
     history.COMPENSATED: lambda _, __: Description("plain", "all undone"),
     history.STUCK: lambda e, _: Description("bad", "stuck", _error(e)),
     history.RESOLVED: lambda e, _: Description("plain", f"resolved: {e['how']}", e.get("reason", "")),
+    history.MESSAGE_RECEIVED: lambda e, _: Description("plain", f"told {e['name']}", _value(e)),
+    history.MESSAGE_CONSUMED: lambda e, _: Description("good", "received", _entries(e)),
+    history.MESSAGE_DROPPED: lambda e, _: Description("wait", "dropped", _entries(e)),
     history.TRANSACTION_STARTED: lambda e, _: Description("plain", "transaction", e["transaction"]),
     history.TRANSACTION_COMMITTED: lambda e, _: Description("good", "committed", e["transaction"]),
     history.TRANSACTION_ABORTED: lambda e, _: Description("bad", "aborted", _error(e)),

@@ -9,6 +9,7 @@ import click
 from . import files, offline, output
 from .client import annotations_of
 from .completion import execution_ids
+from .messages import messages, tell
 from .options import (
     FILE,
     as_json,
@@ -19,6 +20,7 @@ from .options import (
     period,
     values,
 )
+from .queries import query
 from .standing import show
 from .watching import logs, watch
 
@@ -45,6 +47,9 @@ def execution() -> None:
 
 execution.add_command(watch)
 execution.add_command(logs)
+execution.add_command(query)
+execution.add_command(tell)
+execution.add_command(messages)
 
 
 @execution.command(

@@ -116,14 +116,26 @@ def _next(found: dict[str, Any]) -> list[str]:
     """Commands that an operator can copy and run now."""
     id = found["executionId"]
     commands = [f"xingqiao {command} {id}" for command in NEXT.get(found["status"], ())]
+    if any(fiber["waits"] == "message" for fiber in found["fibers"]):
+        return [f"xingqiao execution tell {id} NAME -p NAME VALUE", *commands]
     if any(fiber["waits"] == "answer" for fiber in found["fibers"]):
         return [f"xingqiao execution complete {id} -p NAME VALUE", *commands]
     return commands
 
 
+def _want(want: Any) -> str:
+    """The messages that a fiber waits for, in words."""
+    if isinstance(want, str):
+        return want
+    ((how, parts),) = want.items()
+    return "(" + (" or " if how == "any" else " and ").join(map(_want, parts)) + ")"
+
+
 def _for(fiber: dict[str, Any], attempts: dict[str, int]) -> str:
     """Details of the event that a fiber waits for."""
     parts = [fiber[key] for key in ("action", "function", "path", "kind") if fiber.get(key)]
+    if "want" in fiber:
+        parts.insert(0, _want(fiber["want"]))
     if "code" in fiber:
         parts.append(f"{fiber['code']}: {json.dumps(fiber['error'], ensure_ascii=False)}")
     if fiber["fiber"] in attempts:

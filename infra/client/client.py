@@ -8,11 +8,11 @@ from ...actions import InvalidError, NotFoundError
 from ...composer import ActionFunction, CaptureError, Failure
 from ..handles import failed, listed
 from .executions import RemoteEntity, RemoteExecution
-from .wire import HOME, Request, named, segment
+from .wire import HOME, Request, execution, named, segment
 
 if TYPE_CHECKING:
     from ...composer import JSON, Composition, Outcome
-    from ..handles import Document, Listing, Page
+    from ..handles import Document, Listing, Page, Telling
     from .calls import Calls
 
 
@@ -137,6 +137,35 @@ class _Actions:
         if not id:
             return RemoteExecution(self._calls, begun, self.define)
         return RemoteExecution(self._calls, id, self.define, begun)
+
+    async def tell_or_start(
+        self, name: str, params: dict[str, JSON] | None = None, *, id: str, message: Telling
+    ) -> RemoteExecution:
+        """Tells the open execution with your id a message, or starts one that is told it first, in one commit.
+
+        Args:
+            name: the composition to start if no execution with the id is open.
+            params: its parameters.
+            id: your id for the execution.
+            message: `(name, payload)`, or `(name, payload, message id)`: a message id is taken once.
+
+        Returns:
+            The handle of the run that is told.
+
+        Raises:
+            InDoubtError: the connection was lost. The execution may have been told; with a message id, call again.
+            RefusedError: the composition does not exist, or the message is refused.
+        """
+        told, payload, *rest = message
+        request = Request(
+            method="POST",
+            path=execution(id, "messages", told),
+            query={"start": name, "message": rest[0] if rest else None},
+            body={"input": params or {}, "payload": payload},
+            repeatable=bool(rest),
+        )
+        answer = (await self._calls.transport.ask(request)).document
+        return RemoteExecution(self._calls, id, self.define, answer["executionId"])
 
 
 def _options(id: str, on_open: str, on_closed: str) -> dict[str, JSON]:

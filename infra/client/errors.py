@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from ...actions import (
     ConflictError,
     ForbiddenError,
+    GoneError,
     InDoubtError,
     InvalidError,
     NotAcceptableError,
     NotFoundError,
     RefusedError,
     ReusedKeyError,
+    TakenIdError,
     ThrottledError,
     TooLargeError,
     UnauthorizedError,
@@ -35,6 +37,7 @@ _BY_STATUS: dict[int, type[RefusedError]] = {
     404: NotFoundError,
     406: NotAcceptableError,
     409: ConflictError,
+    410: GoneError,
     413: TooLargeError,
     422: ReusedKeyError,
     429: ThrottledError,
@@ -58,6 +61,8 @@ def refusal(answer: Answer, request: Request, place: Place) -> RefusedError:
     kind = _by_code(answer.code) or _BY_STATUS.get(answer.status, RefusedError)
     error = kind.__new__(kind, text)  # not by their constructors: the text is the server's
     error.code = answer.code
+    if isinstance(error, TakenIdError):
+        error.run = answer.document["executionId"]
     return error
 
 

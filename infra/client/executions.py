@@ -102,6 +102,23 @@ class RemoteExecution:
 
         return history(read, follow=follow)
 
+    async def query(self, name: str, *, reject: str = "") -> JSON:
+        """Answers a query that the composition declares, or a built-in one such as `$variables`.
+
+        Args:
+            name: the name of the query.
+            reject: `closed` to refuse if the execution has ended, `failed` to refuse if it has failed.
+
+        Raises:
+            NotFoundError: there is no such execution, or it has no such query.
+            ConflictError: it has ended, and `reject` refuses that.
+            GoneError: it has ended, and the answer was not kept.
+        """
+        path = execution(self._id, "queries", name)
+        given = await self._calls.ask("GET", path, run=self._run, reject=reject or None)
+        answer: JSON = given["answer"]
+        return answer
+
     async def cancel(self) -> None:
         """Asks an execution to stop: running steps are abandoned, finalizers and compensations run.
 
@@ -152,6 +169,29 @@ class RemoteExecution:
             await self._define(composition)
             body = {"composition": composition.to_json()}
         await self._post("redrive", body)
+
+    async def tell(self, name: str, payload: JSON = None, *, id: str = "") -> bool:
+        """Tells an execution a message. Returns False if one with this id was told before.
+
+        Args:
+            name: of the message.
+            payload: any JSON.
+            id: by which the message is taken once; "" to take it in any case.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ClosedError: it has ended.
+            InDoubtError: the connection was lost. The execution may have been told; with an id, tell it again.
+            TooManyMessagesError: too many messages wait for it.
+        """
+        request = Request(
+            method="POST",
+            path=execution(self._id, "messages", name),
+            query={"run": self._run, "message": id or None},
+            body=payload,
+            repeatable=bool(id),
+        )
+        return "replayed" not in (await self._calls.transport.ask(request)).document
 
     async def complete(self, result: JSON, *, step: str | None = None) -> None:
         """Answers a step that waits for its callback.

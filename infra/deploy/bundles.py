@@ -46,6 +46,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 # Instructions that no target conducts without a server.
 _REFUSED = {
+    "Hear": "only a server keeps messages until a composition receives them",
+    "Tell": "only a server knows the executions that can be told a message",
     "Operate": "only a server keeps entities",
     "Open": "transactions need entities, which only a server keeps",
     "Coordinate": "transactions need entities, which only a server keeps",
@@ -185,6 +187,11 @@ def _check_program(name: str, program: Program, parts: Parts, target: str) -> No
         raise BundleError(
             f"composition {name!r}: the name becomes part of a URL: "
             "use only letters, digits, '_' and '-'"
+        )
+    if program.queries:
+        raise BundleError(
+            f"composition {name}, queries: {target} cannot run it: only a server answers queries: "
+            "remove the queries, or run the composition on a server"
         )
     compiled: dict[str, Any] = program.to_json()
     for step in compiled["instructions"]:

@@ -10,6 +10,7 @@ from .names import name_key, named_document
 from .origins import Origin
 from .prices import Prices, PricesError, priced, read_prices
 from .programs import program_document
+from .queries import Answer
 from .records import Records
 from .registry import MODIFIED
 from .shared import Counters, EngineSettings, Pacing
@@ -23,6 +24,7 @@ __all__ = [
     "EVENT",
     "LARGE_BYTES",
     "MODIFIED",
+    "Answer",
     "Attachment",
     "Beginning",
     "Companion",

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ...actions import Call, Document
-    from ...composer import JSON, Composition, Name, Outcome
+    from ...composer import JSON, Composition, Message, Name, Outcome
     from .endings import Endings
     from .identities import Identities
     from .inbox.inbox import Inbox
@@ -85,10 +85,12 @@ class Beside:
     Args:
         documents: these; they may expect versions.
         begun: is called with the execution as soon as it has begun, before that is committed.
+        told: messages that it receives before its first part runs.
     """
 
     documents: Sequence[Document] = ()
     begun: Callable[[LiveExecution], None] | None = None
+    told: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ class Calls:
                 raise ConflictError(CHANGED)
             refused = place
             also = partial(self._with_start, call, beside, place)
-            launch = self._launched(call, waits=waits, also=also)
+            launch = self._launched(call, waits=waits, also=also, told=beside.told)
             if await self._is_accepted(launch):
                 return launch
             self.keys.withdrawn({launch.id})
@@ -231,6 +233,7 @@ class Calls:
         *,
         waits: bool,
         also: Callable[[LiveExecution, Unit], None] | None = None,
+        told: tuple[Message, ...] = (),
     ) -> _Launch:
         """Begins an execution; with `also`, which adds to its unit, the store may refuse it."""
         action = self._parts.catalog.resolve(call.name, call.namespace)
@@ -245,7 +248,7 @@ class Calls:
         unwaited = None if waits else Unwaited(INVOKE if action.entity is None else SIGNAL)
         beginning = called(action, call.params, call.namespace, call.trace, unwaited)
         if call.options is not PLAIN:
-            beginning = changed(beginning, options=call.options)
+            beginning = changed(beginning, options=call.options, told=told)
         ended = self._waiters.wait_for(id) if waits else None
         try:
             with self._tick.apart() as unit:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from ...composer import Entry
+    from ...composer import Entry, Invoke
     from .bounds import Bounds
     from .dead_letter_records import DeadLetterRecords
     from .functions import Functions
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class Core:
     """The parts of an engine that most of its modules work with.
 
-    `timers` follow the elapsed time, `alarms` the clock. `stuck` is called with a saga that cannot go on.
+    `timers` follow the elapsed time, `alarms` the clock. `stuck` is called with a saga that cannot go on,
+    `tell` with a step that tells another execution a message.
     """
 
     parts: Parts
@@ -39,3 +40,4 @@ class Core:
     functions: Functions
     tasks: asyncio.TaskGroup
     stuck: Callable[[LiveExecution, list[Entry]], None]
+    tell: Callable[[LiveExecution, str, Invoke], None]

@@ -37,8 +37,10 @@ from .hooks import Attachment, NoHooks
 from .identities import Identities
 from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
+from .messages import Messages
 from .news import News
 from .pauses import Pauses
+from .queries import Queries
 from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...actions import Call, Change, Clock, Ids, Invoker, Quotas, Store, Write
-    from ...composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
+    from ...composer import JSON, Composition, Entry, Invoke, Outcome, Resolved, Resumed
     from .calls import Invoked
     from .hooks import Companion, Hooks
     from .live import ActiveInvocation, LiveExecution
@@ -125,6 +127,7 @@ class Engine:
             parts=self._parts, tick=self._tick, bounds=self._bounds, timers=self._timers,
             alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
             letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=self._alarm,
+            tell=self._tell,
         )  # fmt: skip
         parts, inbox = self._parts, Inbox(core)
         self._inbox, self._when = inbox, Due(clock, inbox, self._alarms)
@@ -136,12 +139,13 @@ class Engine:
         self.letters = DeadLetters(
             self._parts, self._tick, self._inbox, self._letters, self._redrives
         )
-        self.records = Records(self._parts, restoring)
+        self.records, self.queries = Records(self._parts, restoring), Queries(core, restoring)
         self.watching = Watching(self._parts, self.records, self._news)
         self.identities = Identities(core)
         self.calls = Calls(self.identities, self._inbox, self.records, self.endings)
         self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))
         self.pauses = Pauses(core, self._inbox, self._recovery)
+        self.messages = Messages(self.identities, inbox, self._recovery, self.calls)
         self.executions = Executions(self.identities, inbox, self._recovery, self.answering)
         self.firing = Firing(self._parts, self._tick, self._inbox, self._letters)
 
@@ -416,6 +420,9 @@ class Engine:
     async def _fire_alarm(self, namespace: str, payload: dict[str, JSON]) -> None:
         with suppress(RefusedError):  # there is no such trigger
             await self.firing.fire(Name(namespace, None, ALARM), payload)
+
+    def _tell(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
+        self.messages.carry_out(run, fiber, command)
 
     def _cancel_child(self, active: ActiveInvocation) -> None:
         """In turn with others: an execution may have started many."""

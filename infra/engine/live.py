@@ -25,6 +25,7 @@ from ...actions import (
     status_of,
 )
 from ...composer import CONDUCTING, Failure
+from .message_rows import documents
 from .stored_values import SEEN
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from ...actions import Clock, Completion, Conducted, Opened, Write
-    from ...composer import JSON, Changes, Entry, Execution, Fiber, Invoke
+    from ...composer import JSON, Changes, Entry, Execution, Fiber, Invoke, Queued
     from .joint import Joint
     from .origins import Origin
     from .stored_values import Stored
@@ -90,6 +91,7 @@ class LiveExecution:
         "entries",
         "execution",
         "given",
+        "has_messages",
         "held",
         "id",
         "invocations",
@@ -141,6 +143,7 @@ class LiveExecution:
         ] = {}  # steps whose executions a redrive has taken over: their ids
         self.buffer: list[Entry] = []  # of an express execution
         self.given: JSON = None  # to a single action that nobody waits for
+        self.has_messages = False  # its row says that there may be undelivered messages
         self.doubtful = False  # whether a step of it has failed and may have had an effect
         self._large: dict[int, _Kept] = {}
         self._memo: dict[int, _Kept] = {}
@@ -225,12 +228,20 @@ class LiveExecution:
             self.entries += len(lines)
         if origin.express:
             return
+        if changes.messages is not None:
+            self._write_messages(changes.messages, write)
         for fiber in changes.fibers.values():
             write.fibers.append(self._fiber_row(fiber, write))
         for parent, turn in changes.dropped:
             write.dropped.append((self.id, f"{parent}/{turn}."))
         if changes.outcome is not None and not origin.solo:
             write.dropped.append((self.id, ""))
+
+    def _write_messages(self, queued: Queued, write: Write) -> None:
+        write.documents += documents(self.id, queued, self._keeper(write))
+        if queued.added and not self.has_messages:
+            self.has_messages = True
+            write.executions.append(self.row(self.standing, None))
 
     def forget_memo(self) -> None:
         """Forgets the values that were remembered for one write."""
@@ -264,8 +275,8 @@ class LiveExecution:
 
     # --- rows --------------------------------------------------------------------------------
 
-    def row(self, status: str, ended_ms: int | None) -> ExecutionRow:
-        """The execution as it is stored."""
+    def row(self, status: str, ended_ms: int | None, answers: Stored | None = None) -> ExecutionRow:
+        """The execution as it is stored; once it has ended, with where its last answers are."""
         origin = self.origin
         action = origin.action
         body: Stored = {
@@ -288,8 +299,12 @@ class LiveExecution:
             body["held"] = sorted(self.held)
         if self.doubtful:
             body["doubtful"] = True
+        if self.has_messages:
+            body["messages"] = True
         if self.redriven_ms:
             body["redriven"] = self.redriven_ms
+        if answers is not None:
+            body["answers"] = answers
         body |= origin.beyond_defaults(self.id)
         return ExecutionRow(
             id=self.id,

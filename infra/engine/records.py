@@ -22,6 +22,7 @@ from ...composer import (
     Compensating,
     Failure,
     Fiber,
+    Hearing,
     Invoking,
     Joining,
     Paused,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from ...actions import Document
     from ...composer import Outcome, Program
+    from .live import LiveExecution
     from .restoring import Restoring
     from .shared import Parts
     from .stored_values import Stored
@@ -198,21 +200,12 @@ class Records:
         if row.ended_ms is not None:
             return []
         run = self._parts.runs.get(row.id)
-        parked: set[tuple[str, int]] = set()
         if run is not None:
-            parked = {
-                place
-                for place, active in run.invocations.items()
-                if active.opened.action.is_unregistered
-            }
-            program, fibers = run.execution.program, list(run.execution.fibers.values())
-        else:
-            saved = await self._store.load(row.id)
-            program = await self._restoring.program(orjson.loads(row.body))
-            fibers, _ = await stored_values.fibers(
-                self._store, row.id, saved.fibers if saved else []
-            )
-        return [_stand(program, fiber, parked) for fiber in fibers if fiber.outcome is None]
+            return standing_of(run)
+        saved = await self._store.load(row.id)
+        program = await self._restoring.program(orjson.loads(row.body))
+        fibers, _ = await stored_values.fibers(self._store, row.id, saved.fibers if saved else [])
+        return [_stand(program, fiber, ()) for fiber in fibers if fiber.outcome is None]
 
     async def history(self, namespace: str, id: str, *, after: int, limit: int) -> list[Stored]:
         """At most `limit` entries after number `after`, each with its number as `seq`.
@@ -238,6 +231,15 @@ class Records:
             if len(lists) < PAGE_LISTS:
                 break
         return found
+
+
+def standing_of(run: LiveExecution) -> list[Stored]:
+    """The waits of the fibers of an execution in memory, as `Records.execution` tells them."""
+    parked = {
+        place for place, active in run.invocations.items() if active.opened.action.is_unregistered
+    }
+    program, fibers = run.execution.program, list(run.execution.fibers.values())
+    return [_stand(program, fiber, parked) for fiber in fibers if fiber.outcome is None]
 
 
 def _named(entry: Stored) -> Stored:
@@ -365,6 +367,9 @@ def _stand(program: Program, fiber: Fiber, parked: Container[tuple[str, int]]) -
             doc |= _step(instruction, wait, parked=(fiber.id, fiber.turn) in parked)
         case Sleeping(until_ms=until_ms):
             doc |= {"waits": "timer", "until": until_ms}
+        case Hearing(since_ms=since_ms):
+            doc |= {"waits": "message", "want": instruction.want, "path": instruction.path}  # type: ignore[union-attr]
+            doc["since"] = since_ms
         case Joining():
             doc |= {"waits": "branches", "path": getattr(instruction, "path", "")}
         case Paused(failure=failure):

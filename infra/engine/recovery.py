@@ -135,6 +135,11 @@ class Recovery:
         self._survivors.late.clear()
         self._visits.clear()
 
+    @property
+    def stopping(self) -> bool:
+        """True if the server stops."""
+        return self._stopping.is_set()
+
     def _home(self, execution: str) -> str:
         live = self._lineages.get(execution)
         return "" if live is None else live.namespace
@@ -304,6 +309,9 @@ class Recovery:
 
     def _send(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         """Sends a step again, unless it may have run and must not run twice: then it is lost."""
+        if command.tell is not None:
+            self._inbox.resend(run, fiber, command)
+            return
         action = target(self._parts, run, command)
         sent = f"{fiber}:{command.turn}" not in run.held
         if isinstance(action, Action) and action.lost_on_crash and sent:
@@ -452,7 +460,7 @@ class Recovery:
 
     def _seem_sent(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         """A step that was under way is so again, without being sent: if its execution ends, its record tells."""
-        action = target(self._parts, run, command)
+        action = None if command.tell is not None else target(self._parts, run, command)
         if isinstance(action, Action):
             step = opened(run, action, command, self._parts.clock.now_ms())
             kind = action.invoker_kind(command.function)

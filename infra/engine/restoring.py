@@ -9,9 +9,10 @@ import orjson
 
 from ...actions import PLAIN, SEQUENCE, Action, Code, Composed, RefusedError, StartOptions
 from ...actions import Limits as ActionLimits
-from ...composer import CONDUCTING, DIALECTS, Execution, Name, Program
+from ...composer import CONDUCTING, DIALECTS, Execution, Inbox, Name, Program
 from . import stored_values
 from .live import HELD, LiveExecution
+from .message_rows import stored
 from .origins import Account, Origin, Parent
 from .programs import PROGRAM
 from .targets import solo
@@ -59,6 +60,8 @@ class Restoring:
         if seen is not None:
             entries = seen + len(since)
         run = await self.run(saved.execution, restored, entries)
+        if run.has_messages:
+            restored.inbox = Inbox(await stored(store, execution))
         run.paused = saved.execution.status in HELD and restored.paused
         return run
 
@@ -94,6 +97,7 @@ class Restoring:
         run.suspended = body.get("suspended", False)
         if "held" in body:
             run.held = set(body["held"])
+        run.has_messages = body.get("messages", False)
         run.redriven_ms = body.get("redriven", 0)
         return run
 

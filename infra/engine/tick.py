@@ -140,6 +140,11 @@ class Tick:
         self.later(run.origin.namespace, partial(_unless_abandoned, run, (fiber, turn), go_on))
 
     @property
+    def idle(self) -> bool:
+        """True if all that has happened is durable."""
+        return not (self._committing or self._sealed or self._units) and self.gathering.blank
+
+    @property
     def waiting(self) -> int:
         """Pieces of work that were put off."""
         return len(self._put_off)

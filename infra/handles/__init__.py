@@ -8,7 +8,7 @@ from .errors import (
     failed,
 )
 from .listings import Document, Listing, Page, history, listed
-from .protocols import Actions, Entity, Execution, Xingqiao
+from .protocols import Actions, Entity, Execution, Telling, Xingqiao
 
 __all__ = [
     "ActionCancelledError",
@@ -21,6 +21,7 @@ __all__ = [
     "Execution",
     "Listing",
     "Page",
+    "Telling",
     "Xingqiao",
     "failed",
     "history",

@@ -5,11 +5,15 @@ A program that is written for `Xingqiao` runs with either.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from ...composer import JSON, Composition, Outcome
     from .listings import Document, Listing
+
+
+Telling: TypeAlias = "tuple[str, JSON] | tuple[str, JSON, str]"
+"""A message: its name, its payload, and perhaps an id by which it is taken once."""
 
 
 class Execution(Protocol):
@@ -48,6 +52,19 @@ class Execution(Protocol):
     def history(self, *, follow: bool = False) -> Listing[Document]:
         """The history entries so far. With `follow`, `async for` also waits for those to come."""
 
+    async def query(self, name: str, *, reject: str = "") -> JSON:
+        """Answers a query that the composition declares, or a built-in one such as `$variables`.
+
+        Args:
+            name: the name of the query.
+            reject: `closed` to refuse if the execution has ended, `failed` to refuse if it has failed.
+
+        Raises:
+            NotFoundError: there is no such execution, or it has no such query.
+            ConflictError: it has ended, and `reject` refuses that.
+            GoneError: it has ended, and the answer was not kept.
+        """
+
     async def cancel(self) -> None:
         """Asks the execution to stop: running steps are abandoned, finalizers and compensations run.
 
@@ -83,6 +100,20 @@ class Execution(Protocol):
 
         Raises:
             ConflictError: it cannot be redriven; the text says why.
+        """
+
+    async def tell(self, name: str, payload: JSON = None, *, id: str = "") -> bool:
+        """Tells an execution a message. Returns False if one with this id was told before.
+
+        Args:
+            name: of the message.
+            payload: any JSON.
+            id: by which the message is taken once; "" to take it in any case.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ClosedError: it has ended.
+            TooManyMessagesError: too many messages wait for it.
         """
 
     async def complete(self, result: JSON, *, step: str | None = None) -> None:
@@ -227,6 +258,24 @@ class Actions(Protocol):
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
+        """
+
+    async def tell_or_start(
+        self, name: str, params: dict[str, JSON] | None = None, *, id: str, message: Telling
+    ) -> Execution:
+        """Tells the open execution with your id a message, or starts one that is told it first, in one commit.
+
+        Args:
+            name: the composition to start if no execution with the id is open.
+            params: its parameters.
+            id: your id for the execution.
+            message: `(name, payload)`, or `(name, payload, message id)`: a message id is taken once.
+
+        Returns:
+            The handle of the run that is told.
+
+        Raises:
+            RefusedError: the composition does not exist, or the message is refused.
         """
 
 

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from ...actions import (
     ConflictError,
     ForbiddenError,
+    GoneError,
     InDoubtError,
     InvalidError,
     NotAcceptableError,
@@ -43,6 +44,7 @@ STATUS: dict[type[Exception], int] = {
     NotFoundError: 404,
     NotAcceptableError: 406,
     ConflictError: 409,
+    GoneError: 410,
     TooLargeError: 413,
     ReusedKeyError: 422,
     ThrottledError: 429,

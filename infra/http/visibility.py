@@ -78,6 +78,12 @@ def is_row_hidden(row: ExecutionRow, api: Api) -> bool:
     return _is_hidden_now(name, body.get("owner", name.namespace), row.namespace, api)
 
 
+def is_action_hidden(action: str, owner: str, caller: str, api: Api) -> bool:
+    """True if a caller's execution runs an action of this owner that a package hides."""
+    name = Name.parse(action)
+    return _is_hidden_now(name, owner or name.namespace, caller, api)
+
+
 def is_machine_hidden(execution: NamedExecution, caller: str, api: Api) -> bool:
     """True if an execution runs a state machine that a package of another namespace hides."""
     if execution.owner == caller:

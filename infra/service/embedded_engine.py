@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from ...composer import JSON, Composition, Outcome
     from ..engine import Engine
+    from ..handles import Telling
     from ..stepfunctions import Call as Operations
     from .app import Service
 
@@ -174,6 +175,27 @@ class Embedded(EmbeddedRecords):
         options = StartOptions(id=id, on_open=on_open, on_closed=on_closed)
         begun = (await self.engine.invoke(_call(name, params, token, options))).activation
         return self.execution(id, begun) if id else self.execution(begun)
+
+    async def tell_or_start(
+        self, name: str, params: dict[str, JSON] | None = None, *, id: str, message: Telling
+    ) -> ExecutionHandle:
+        """Tells the open execution with your id a message, or starts one that is told it first, in one commit.
+
+        Args:
+            name: the composition to start if no execution with the id is open.
+            params: its parameters.
+            id: your id for the execution.
+            message: `(name, payload)`, or `(name, payload, message id)`: a message id is taken once.
+
+        Returns:
+            The handle of the run that is told.
+
+        Raises:
+            RefusedError: the composition does not exist, or the message is refused.
+        """
+        call = _call(name, params, "", StartOptions(id=id, on_open="use"))
+        invoked, _ = await self.engine.messages.tell_or_start(call, *message)
+        return self.execution(id, invoked.activation)
 
     # --- HTTP --------------------------------------------------------------------------------
 

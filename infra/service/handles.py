@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...actions import UnavailableError
-from ...composer import APPLICATION_ERROR, Failure, Success, boxed
+from ...composer import APPLICATION_ERROR, Failure, Success, boxed, copied
 from ..handles import failed, history
 
 if TYPE_CHECKING:
@@ -87,9 +87,7 @@ class ExecutionHandle:
             raise failed(outcome)
         return outcome.value
 
-    async def wait(self, seconds: float | None = None) -> JSON:
-        """The earlier name of `result`."""
-        return await self.result(seconds)
+    wait = result  # its earlier name
 
     async def status(self) -> Document:
         """The state of a composition's execution and of its fibers, as the HTTP API shows it.
@@ -114,6 +112,21 @@ class ExecutionHandle:
             return found.entries, ended
 
         return history(read, follow=follow)
+
+    async def query(self, name: str, *, reject: str = "") -> JSON:
+        """Answers a query that the composition declares, or a built-in one such as `$variables`.
+
+        Args:
+            name: the name of the query.
+            reject: `closed` to refuse if the execution has ended, `failed` to refuse if it has failed.
+
+        Raises:
+            NotFoundError: there is no such execution, or it has no such query.
+            ConflictError: it has ended, and `reject` refuses that.
+            GoneError: it has ended, and the answer was not kept.
+        """
+        given = await self._engine.queries.answer(NAMESPACE, await self._run(), name, reject=reject)
+        return copied(given.value)
 
     async def cancel(self) -> None:
         """Asks an execution to stop: running steps are abandoned, finalizers and compensations run.
@@ -164,6 +177,21 @@ class ExecutionHandle:
             await self._define(composition)
         tree = None if composition is None else composition.to_json()
         await self._engine.redrive(NAMESPACE, await self._run(), tree)
+
+    async def tell(self, name: str, payload: JSON = None, *, id: str = "") -> bool:
+        """Tells an execution a message. Returns False if one with this id was told before.
+
+        Args:
+            name: of the message.
+            payload: any JSON.
+            id: by which the message is taken once; "" to take it in any case.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ClosedError: it has ended.
+            TooManyMessagesError: too many messages wait for it.
+        """
+        return await self._engine.messages.tell(NAMESPACE, await self._run(), name, payload, id)
 
     async def complete(self, result: JSON, *, step: str | None = None) -> None:
         """Answers a step that waits for its callback.

@@ -37,7 +37,7 @@ class Retention:
         await self._tasks.__aexit__(None, None, None)
 
     async def _expire(self) -> None:
-        last = key = id = ""
+        last = key = id = told = ""
         while True:
             now_ms = self._clock.now_ms()
             before_ms = now_ms - self._kept_ms
@@ -47,4 +47,5 @@ class Retention:
             keys_ms = min(before_ms, now_ms - DAY_MS)  # a token holds for a day at least
             key = await self._engine.calls.keys.forget(key, NAMES, keys_ms)
             id = await self._engine.identities.forget(id, NAMES, before_ms)
+            told = await self._engine.messages.forget_ids(told, NAMES, before_ms)
             await asyncio.sleep(0 if asked.more else PERIOD_S)  # noqa: TID251  a late deletion does no harm

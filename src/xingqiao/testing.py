@@ -8,6 +8,7 @@ from .composer.testing import (
     Simulation,
     SimulationError,
     Slow,
+    Told,
     simulate,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "Simulation",
     "SimulationError",
     "Slow",
+    "Told",
     "simulate",
 ]

@@ -53,6 +53,25 @@ def test_a_fake_computes_raises_or_is_a_composition():
     assert (run.value, run.elapsed) == ({"slow": True}, 7)
 
 
+def test_queries_are_asked_at_instants_and_after_the_end():
+    part = composer.let({"n": 0}, composer.wait(WEEK), composer.assign(n=1), composer.wait(WEEK))
+    asked = [(2 * WEEK + 1, "n"), (0, "n"), (WEEK, "n")]
+
+    run = simulate(composer.queries(part, n=composer.var("n")), queries=asked)
+
+    assert run.answers == [0, 1, 1]
+    assert run.elapsed == 2 * WEEK
+
+
+def test_queries_see_a_run_that_is_cancelled_or_never_ends():
+    part = composer.queries(composer.let({"n": 0}, "a"), n=composer.var("n"))
+
+    asked = [(1, "n"), (9, "n")]
+
+    assert simulate(part, actions={"a": Never()}, queries=asked).answers == [0, 0]
+    assert simulate(part, actions={"a": Never()}, cancel_at=5, queries=asked).answers == [0, 0]
+
+
 def test_an_assertion_of_the_test_in_a_fake_is_the_tests():
     def checked(params):
         assert params == {"n": 2}, "as the test says"

@@ -10,7 +10,14 @@ import pytest
 from tests.kit.client.programs import ACCOUNT, CALLBACK, ECHO, FAIL, RAISE, RUNNERS
 from tests.kit.infra.servers import AUTH, running
 from xingqiao import composer
-from xingqiao.actions import ConflictError, InvalidError, NotFoundError, ReusedKeyError
+from xingqiao.actions import (
+    AlreadyCompletedError,
+    AlreadyStartedError,
+    ConflictError,
+    InvalidError,
+    NotFoundError,
+    ReusedKeyError,
+)
 from xingqiao.client import Client, RemoteEntity, RemoteExecution
 from xingqiao.composer import APPLICATION_ERROR, CANCELLED, TIMEOUT, Failure, Success, sequence
 from xingqiao.embedded import (
@@ -216,6 +223,68 @@ async def test_an_execution_that_does_not_exist_says_so(run):
         await nobody.complete({})
     with pytest.raises(NotFoundError):
         await run.x.activation(NOBODY)
+
+
+# --- ids, messages, queries ----------------------------------------------------------------------
+
+
+async def test_an_execution_has_its_users_id(run):
+    name, id = await run.deploy("p", sequence(composer.wait(3600))), run.name("order/7 %")
+
+    first = await run.x.start(name, {"n": 1}, id=id)
+    same = await run.x.start(name, {"n": 1}, id=id, on_open="use")
+
+    assert (first.id, same.run, run.x.execution(id).run) == (id, first.run, None)
+    with pytest.raises(AlreadyStartedError) as refused:
+        await run.x.start(name, {"n": 1}, id=id)
+    assert refused.value.run == first.run
+    assert (await run.x.execution(id).status())["executionId"] == first.run
+    await run.x.execution(id).terminate()
+    with pytest.raises(ActionTerminatedError):
+        await run.x.execution(id).result()
+    with pytest.raises(AlreadyCompletedError):
+        await run.x.run(name, id=id, on_closed="reject")
+    again = await run.x.start(name, id=id)
+    assert (await run.x.execution(id, first.run).status())["status"] == "cancelled"
+    await again.terminate()
+
+
+async def test_an_execution_is_told_a_message_once(run):
+    name = await run.deploy("p", sequence(composer.receive("yes"), composer.receive("yes")))
+    execution = await run.x.start(name)
+
+    assert await execution.tell("yes", {"who": "anna"}, id="m1") is True
+    assert await execution.tell("yes", {"who": "anna"}, id="m1") is False
+    assert await execution.tell("yes", {"who": "bo"}) is True
+
+    assert await execution.result() == {"who": "bo"}
+    with pytest.raises(ConflictError) as closed:
+        await execution.tell("yes")
+    assert closed.value.code == "Closed"
+
+
+async def test_an_execution_is_told_or_started(run):
+    name, id = await run.deploy("p", composer.receive("yes")), run.name("order")
+
+    told = await run.x.tell_or_start(name, {}, id=id, message=("yes", {"n": 1}, "m1"))
+
+    assert told.id == id
+    assert await told.result() == {"n": 1}
+
+
+async def test_an_execution_is_asked_about_its_state(run):
+    body = composer.let({"left": 3}, sequence(composer.wait(3600)))
+    name = await run.deploy("p", composer.queries(body, progress={"left": composer.var("left")}))
+    execution = await run.x.start(name)
+    await waiting(execution, "timer")
+
+    assert await execution.query("progress") == {"left": 3}
+    with pytest.raises(NotFoundError) as unknown:
+        await execution.query("nothing")
+    assert unknown.value.code == "NoSuchQuery"
+    await execution.terminate()
+    with pytest.raises(ConflictError):
+        await execution.query("progress", reject="closed")
 
 
 # --- the rest ------------------------------------------------------------------------------------

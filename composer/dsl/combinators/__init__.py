@@ -11,7 +11,18 @@ fields and takes the error path; conditions have JavaScript's truth (an empty li
 Each combinator is a constructor and, beside the constructor, the `Row` that describes it.
 """
 
-from . import actions, concurrency, control, data, errors, loops, sagas, transactions
+from . import (
+    actions,
+    concurrency,
+    control,
+    data,
+    errors,
+    loops,
+    messages,
+    sagas,
+    talking,
+    transactions,
+)
 
 __all__ = [
     "actions",
@@ -20,6 +31,8 @@ __all__ = [
     "data",
     "errors",
     "loops",
+    "messages",
     "sagas",
+    "talking",
     "transactions",
 ]

@@ -14,7 +14,7 @@ from ..targets import given, program_of
 
 if TYPE_CHECKING:
     from ....actions import Action
-    from ....composer import JSON, Invoke, Program, Spawn
+    from ....composer import JSON, Invoke, Message, Program, Spawn
     from ..bounds import Bounds
     from ..origins import Parent
     from ..shared import Parts
@@ -59,7 +59,7 @@ class Starts:
         if origin.solo and origin.unwaited is not None:
             run.given = value
         self._bounds.begun(run)
-        return run, self._begun(run, value)
+        return run, self._begun(run, value, beginning.told)
 
     def nested(self, run: LiveExecution, parent: Parent, action: Action, command: Invoke) -> Work:
         """Begins a step of another execution, which waits for it."""
@@ -116,11 +116,11 @@ class Starts:
             self._tick.gathering.write.executions.append(run.row(RUNNING, None))
         return run
 
-    def _begun(self, run: LiveExecution, value: JSON) -> Changes:
+    def _begun(self, run: LiveExecution, value: JSON, told: tuple[Message, ...] = ()) -> Changes:
         now_ms = run.origin.started_ms
         dialect = run.execution.program.dialect
         if not dialect.introduces:
-            return run.execution.begin(value, now_ms)
+            return run.execution.begin(value, now_ms, told=told)
         context = self._hooks.context(run.id, run.origin, value)
         return run.execution.begin(value, now_ms, frames=dialect.begun(context))
 

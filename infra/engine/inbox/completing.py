@@ -17,6 +17,7 @@ from ..outcomes import (
     taken_or_done,
     within_limits,
 )
+from ..queries import kept_answers
 from ..targets import reopened
 from ..tickets import read_ticket
 from ..waiters import Ended
@@ -139,7 +140,9 @@ class Completing:
             if self._tick.gathering.begun[:1] == [run]:
                 self._tick.gathering.begun_and_ended(run.id)
             self._close(run, completion)
-            self._tick.gathering.write.executions.append(run.row(status, now_ms))
+            write = self._tick.gathering.write
+            answers = kept_answers(run, write) if run.execution.program.queries else None
+            write.executions.append(run.row(status, now_ms, answers))
         self._tick.gathering.effects.append(partial(self._gone, run.id, Ended(outcome)))
         if parent is None:
             if isinstance(outcome, Failure):

@@ -51,6 +51,7 @@ class Following:
         )  # fmt: skip
         self._hooks = core.parts.hooks
         self._timers, self._alarms, self._stuck = core.timers, core.alarms, core.stuck
+        self._tell = core.tell
         self._share = Share(core.parts.clock, SHARE_US, SHARE_STARTS)
         self._calls = EntityCalls()
         self._starts, self._steps = starts, Steps(core, starts, self._calls, completed)
@@ -119,6 +120,10 @@ class Following:
     def _invoke(self, run: LiveExecution, fiber: str, command: Invoke) -> list[Work]:
         if run.suspended:
             self._hold(run, fiber, command)
+            return []
+        if command.tell is not None:
+            run.put_off.add((fiber, command.turn))  # it stays in memory until it is told
+            self._tick.gathering.effects.append(partial(self._tell, run, fiber, command))
             return []
         action = target(self._parts, run, command)
         if command.whole:

@@ -21,7 +21,7 @@ from .following import Following
 
 if TYPE_CHECKING:
     from ....actions import Completion, Document, Opened
-    from ....composer import JSON, Event, Invoke, Resolved, Resumed
+    from ....composer import JSON, Event, Invoke, Message, Resolved, Resumed
     from ..core import Core
     from ..live import LiveExecution
     from .beginning import Work
@@ -38,6 +38,7 @@ class Inbox:
         self._starts = Starts(core.parts, core.tick, core.bounds)
         self._following = Following(core, self._starts, self.completed)
         self.stretching = self._following.stretching
+        self.proceed = self._following.proceed
 
     def close(self) -> None:
         """Ignores all further completions: the failures that invokers report while they stop are not real."""
@@ -56,9 +57,10 @@ class Inbox:
         deliver = partial(run.execution.deliver, fiber, event, run.now_ms(self._clock))
         self._following.change(run, deliver)
 
-    def proceed(self, run: LiveExecution) -> None:
-        """Lets an execution do what it can without an event."""
-        self._following.proceed(run)
+    def tell(self, run: LiveExecution, message: Message) -> None:
+        """Puts a message into the inbox of an execution; a fiber that waits for it hears it."""
+        tell = partial(run.execution.tell, message, run.now_ms(self._clock))
+        self._following.change(run, tell)
 
     def cancel(self, run: LiveExecution) -> None:
         """Asks an execution to stop."""

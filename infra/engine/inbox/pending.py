@@ -12,7 +12,7 @@ from ..targets import given
 
 if TYPE_CHECKING:
     from ....actions import Action
-    from ....composer import JSON
+    from ....composer import JSON, Message
     from ..bounds import Bounds
     from ..live import LiveExecution
     from ..ports import Starter
@@ -33,6 +33,7 @@ class Beginning:
         trace: the id of the trace that it belongs to.
         unwaited: when nobody waits for it: then it may become a dead letter.
         options: what the caller says of it.
+        told: messages that it receives before its first part runs.
     """
 
     action: Action
@@ -43,6 +44,7 @@ class Beginning:
     trace: str = ""
     unwaited: Unwaited | None = None
     options: StartOptions = PLAIN
+    told: tuple[Message, ...] = ()
 
     @property
     def key(self) -> str:

@@ -105,6 +105,13 @@ CATALOG = {
     "map": c.map("a", "b"),
     "map, all of it said": c.map("a", items=path("$.l"), concurrency=2, errors="collect"),
     "map over a list": c.map(c.retain("a"), items=[1, {"n": 2}], errors="wait"),
+    # messages
+    "receive": c.receive("approved"),
+    "receive, all of it said": c.receive(
+        c.all_of("a", c.any_of("b", "c")), timeout=60, early="drop"
+    ),
+    "tell": c.tell(path("$.to"), "approved"),
+    "tell, with a payload": c.tell("order-7", "approved", {"by": path("$.by")}),
     # transactions
     "call": c.call("account", path("$.k"), "add", {"n": path("$.n")}, expected_version=3),
     "read": c.read("account", "k"),
@@ -140,5 +147,9 @@ CATALOG = {
     "sagas in sagas": c.saga(
         c.saga(SAGA_STEPS[0], retry=c.AlwaysRevertAll()),
         c.saga(c.step("c", "d"), retry=c.AlwaysRevert()),
+    ),
+    # talking
+    "queries": c.queries(
+        c.let({"left": 3}, "a", c.assign(left=2)), "b", progress={"left": var("left")}, at=path("$.n", default=0),
     ),
 }  # fmt: skip

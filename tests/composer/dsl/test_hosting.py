@@ -6,7 +6,15 @@ import pytest
 
 from xingqiao import composer
 from xingqiao.composer.dsl.composition import ROWS
-from xingqiao.composer.dsl.hosting import NO_ENTITIES, NO_KEY, NO_STORE, NO_TIMER, ONE_THREAD
+from xingqiao.composer.dsl.hosting import (
+    NO_ENTITIES,
+    NO_KEY,
+    NO_MESSAGES,
+    NO_QUERIES,
+    NO_STORE,
+    NO_TIMER,
+    ONE_THREAD,
+)
 
 ARGUMENTS_DECIDE = {"function", "retry"}
 REASONS = {
@@ -22,6 +30,9 @@ REASONS = {
     "transaction": NO_STORE,
     "participant": NO_STORE,
     "call": NO_ENTITIES,
+    "queries": NO_QUERIES,
+    "receive": NO_MESSAGES,
+    "tell": NO_MESSAGES,
 }
 JAVASCRIPT = {"type": "function", "function": {"exec": {"kind": "nodejs:20", "code": "p => p"}}}
 

@@ -123,6 +123,8 @@ async def test_it_runs_and_its_history_shows_no_values(place):
             for secret in SECRETS
             if secret in (await bob.get(f"{HOME}/executions/{id}")).text
         ]
+        query = await bob.get(f"{HOME}/executions/{id}/queries/$variables")
+        assert query.status_code in {403, 410}
         other = {"composition": composer.literal({}).to_json()}
         redriven = await bob.post(f"{HOME}/executions/{id}/redrive", json=other)
         assert redriven.status_code == 403
@@ -161,6 +163,22 @@ async def test_a_dead_letter_shows_no_values_of_it(place):
         letter = await only_letter(ann)
         params = (await ann.get(f"{HOME}/dead-letters/{letter['id']}")).json()["params"]
         assert params == {"p": PACKAGES, "a": ACTIONS, "x": 1}
+
+
+async def test_its_executions_give_their_answers_to_its_owner_only():
+    async with shared(hide=True) as (ann, bob):
+        asked = composer.queries(composer.literal({"t": TREE}), state=composer.path("$"))
+        document = {"exec": {"kind": "composition", "composition": asked.to_json()}}
+        await ann.put(f"{HOME}/actions/tools/asked", json=document)
+        answers = []
+        for client in (bob, ann):
+            call = await client.post(f"{ANN}/actions/tools/asked", params=QUERY, json={})
+            path = f"{HOME}/executions/{call.json()['activationId']}/queries/state"
+            answers.append(await client.get(path))
+
+        assert [answer.status_code for answer in answers] == [403, 200]
+        assert TREE not in answers[0].text
+        assert answers[1].json()["answer"] == {"t": TREE}
 
 
 ARN = "arn:aws:states:us-east-1:111111111111"

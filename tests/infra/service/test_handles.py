@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from xingqiao import composer
-from xingqiao.actions import ConflictError
+from xingqiao.actions import ConflictError, NotFoundError
 from xingqiao.composer import APPLICATION_ERROR
 from xingqiao.embedded import ActionError, embedded
 
@@ -47,6 +47,24 @@ async def test_an_execution_is_seen_stopped_and_taken_up_again():
         await engine.execution(failed["executionId"]).redrive(composer.sequence(double, double))
 
         assert await engine.execution(failed["executionId"]).wait() == {"n": 4}
+
+
+async def test_an_execution_is_asked_about_its_state():
+    state = {"waits_for": composer.var("who")}
+    waits = composer.queries(composer.let({"who": ["anna"]}, composer.wait(3600)), state=state)
+    async with embedded(compositions={"waits": waits}) as engine:
+        run = engine.execution(await engine.start("waits"))
+
+        answer = await run.query("state")
+        answer["waits_for"].append("changed by the program that asked")
+        assert await run.query("state") == {"waits_for": ["anna"]}
+
+        await run.terminate()
+        assert await run.query("state") == {"waits_for": ["anna"]}
+        with pytest.raises(ConflictError, match="has ended"):
+            await run.query("state", reject="failed")
+        with pytest.raises(NotFoundError, match="it has state"):
+            await run.query("states")
 
 
 @pytest.fixture

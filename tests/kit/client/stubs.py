@@ -17,7 +17,7 @@ FACES = {
 HEAD = """\
 # Made of the asynchronous classes by `make stubs`.
 from ...composer import JSON, Composition, Outcome
-from ..handles import Document
+from ..handles import Document, Telling
 from .wrapping import BlockingListing, Face
 
 __all__ = ["BlockingClient", "BlockingEntity", "BlockingExecution", "BlockingListing"]

@@ -152,9 +152,13 @@ class World:
         self.execution = Execution.restore(
             ID, self.program, fibers, self.limits, self.execution.generation, self.history
         )
+        self.execution.inbox = self.stored_inbox()
         for fiber, command in self.execution.pending(self.now):
             self.invoke(fiber, command)
         self.take(self.execution.proceed(self.now))
+
+    def stored_inbox(self):
+        """The undelivered messages; a world that keeps some overrides it."""
 
     def redrive(self, composition=None):
         """Takes the ended execution up again, from its history alone."""

@@ -17,6 +17,7 @@ from ....dsl.combinators import (
     errors,
     loops,
     sagas,
+    talking,
     transactions,
 )
 from ....expressions import path
@@ -359,5 +360,7 @@ COUNTERPARTS: Final[Counterparts] = {
     transactions.TRANSACTION: "state machines have no transactions",
     sagas.SAGA: "state machines undo nothing by themselves",
     sagas.STEP: "state machines undo nothing by themselves",
+    # talking
+    talking.QUERIES: "a state machine answers no queries",
 }
 """The function that writes a combinator's states, or the reason why it has no counterpart."""

@@ -1,0 +1,62 @@
+"""The state of an execution, as its fibers stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .conductor import reissue
+from .waits import Invoking, Paused
+
+if TYPE_CHECKING:
+    from ..values import JSON
+    from .commands import Invoke
+    from .cursor import Context
+    from .fiber import Fiber
+    from .program import Program
+
+
+class Standing:
+    """What the fibers under way say of their execution."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+        fibers: dict[str, Fiber]
+        program: Program
+
+        def _context(self, now_ms: int) -> Context: ...
+
+    def pending(self, now_ms: int) -> list[tuple[str, Invoke]]:
+        """The invocations under way, which are sent again after a crash."""
+        context = self._context(now_ms)
+        commands = (
+            (fiber.id, reissue(self.program, fiber, context)) for fiber in self.fibers.values()
+        )
+        return [(fiber, command) for fiber, command in commands if command is not None]
+
+    @property
+    def polled(self) -> list[tuple[str, int, JSON]]:
+        """The actions to poll, also after a crash: fiber, turn and ticket."""
+        return [
+            (fiber.id, fiber.turn, fiber.wait.ticket)
+            for fiber in self.fibers.values()
+            if isinstance(fiber.wait, Invoking) and fiber.wait.polled
+        ]
+
+    @property
+    def paused(self) -> bool:
+        """True if a fiber waits for an operator."""
+        return any(isinstance(fiber.wait, Paused) for fiber in self.fibers.values())
+
+    @property
+    def stuck(self) -> bool:
+        """True if a saga waits for an operator."""
+        return bool(self.stuck_fibers)
+
+    @property
+    def stuck_fibers(self) -> list[str]:
+        """The fibers in which a saga waits for an operator."""
+        return [
+            fiber.id
+            for fiber in self.fibers.values()
+            if isinstance(fiber.wait, Paused) and fiber.wait.stuck
+        ]
