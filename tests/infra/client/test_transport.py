@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
+import subprocess
+import sys
+from dataclasses import replace
 
 import anyio
 import pytest
 
 from tests.kit.client.wires import Scripted, scripted
+from tests.kit.edge.certificates import Authority
 from xingqiao.actions import (
     ConflictError,
     ForbiddenError,
@@ -232,3 +237,49 @@ async def test_a_closed_client_says_so():
 
     with pytest.raises(InvalidError, match="The client is closed"):
         await x.invoke("a")
+
+
+# --- TLS, and what the command line loads ----------------------------------------------------------
+
+
+@pytest.fixture
+async def secured(tmp_path):
+    """A server with a certificate of an authority that nobody trusts yet: its URL, and the authority's file."""
+    authority = Authority(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*authority.certificate("server"))
+    made = Scripted()
+    made.answers = [OK]
+    server = await asyncio.start_server(made.serve, "127.0.0.1", 0, ssl=context)
+    async with server:
+        yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}", str(authority.ca)
+
+
+async def test_a_certificate_file_is_trusted(secured):
+    url, ca = secured
+
+    async with Transport(replace(place(url), ca=ca), Patience()) as transport:
+        assert (await transport.ask(READS)).document == {"n": 1}
+
+
+async def test_a_certificate_that_is_not_trusted_is_an_error_at_once(secured):
+    url, _ = secured
+    made = Asking(url)
+
+    async with made.transport:
+        with pytest.raises(UnreachedError, match=r"Give the PEM file.*with ca or XINGQIAO_CA"):
+            await made.transport.ask(READS)
+
+    assert made.pauses == []
+
+
+@pytest.mark.parametrize("module", ["main", "executions", "actions", "client"])
+def test_the_command_line_does_not_load_the_asynchronous_client(module):
+    code = (
+        f"import sys, xingqiao.infra.cli.{module}; print({{'aiohttp', 'yarl'}} & {{*sys.modules}})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout == "set()\n"
