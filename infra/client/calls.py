@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from typing import TYPE_CHECKING
 
-from ...actions import NotEndedError
+from ...actions import NotEndedError, check_token
 from ...composer import APPLICATION_ERROR, Failure, Success, classes_told
 from .wire import ACCEPTED, HOME, MAX_WAIT_MS, Request, named, segment
 
@@ -110,7 +110,13 @@ def _activation(answer: Answer) -> str:
 
 
 def _invoking(name: str, params: JSON, token: str, query: dict[str, JSON]) -> Request:
-    """The request that invokes an action. It has a token, so that a call that is sent twice runs once."""
+    """The request that invokes an action. It has a token, so that a call that is sent twice runs once.
+
+    Raises:
+        InvalidError: the token cannot be one.
+    """
+    if token:
+        check_token(token)
     return Request(
         method="POST",
         path=named("actions", name),

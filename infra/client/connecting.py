@@ -35,9 +35,11 @@ class Connecting:
         await self._opened.aclose()
 
     def __enter__(self) -> BlockingClient:
-        loop = self._loop.enter_context(Loop())
-        client = loop.run(self.__aenter__())
-        self._loop.callback(lambda: loop.run(self._opened.aclose()))
+        with ExitStack() as opened:
+            loop = opened.enter_context(Loop())
+            client = loop.run(self.__aenter__())
+            opened.callback(lambda: loop.run(self._opened.aclose()))
+            self._loop = opened.pop_all()
         return BlockingClient(loop, client)
 
     def __exit__(self, *exc: object) -> None:

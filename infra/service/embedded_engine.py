@@ -23,6 +23,7 @@ from ...actions import (
     InvalidError,
     StartOptions,
     UnavailableError,
+    check_token,
 )
 from ...composer import ActionFunction, Failure, Name
 from ..handles import failed
@@ -228,6 +229,8 @@ async def _served(service: Service, settings: Settings, auth: str) -> ASGIApp:
 
 
 def _call(name: str, params: dict[str, JSON] | None, token: str, options: StartOptions) -> Call:
+    if token:
+        check_token(token)
     return Call(
         name=_name(name),
         params=params or {},

@@ -157,7 +157,8 @@ class EmbeddedRecords:
         Raises:
             NotFoundError: there is none, or it has not ended.
         """
-        return await self.engine.records.activation(NAMESPACE, id)
+        run = await self.engine.identities.run_of(NAMESPACE, id)
+        return await self.engine.records.activation(NAMESPACE, run)
 
     def activations(
         self, *, name: str | None = None, limit: int | None = None, skip: int = 0

@@ -111,6 +111,14 @@ async def test_calls_with_one_token_are_one_execution(run):
         await run.x.start(echo, {"n": 2}, token=run.name("t"))
 
 
+@pytest.mark.parametrize("token", ["two\nlines", "x" * 256])
+async def test_a_token_that_cannot_be_one_is_refused(run, token):
+    echo = await run.put("echo", ECHO)
+
+    with pytest.raises(InvalidError):
+        await run.x.start(echo, token=token)
+
+
 # --- executions ----------------------------------------------------------------------------------
 
 
