@@ -9,7 +9,7 @@ from ..composer import frozen
 from .starting import PLAIN, StartOptions
 
 if TYPE_CHECKING:
-    from ..composer import JSON, Name
+    from ..composer import JSON, Child, Name
     from .coded import Code
     from .model import Action
 
@@ -43,6 +43,7 @@ class Invocation:
         namespace: of the caller.
         owner: the namespace of the program that invokes it; "" if an action is invoked by itself.
         states: True if a state machine invokes it.
+        child: set if it is to run as an execution of its own, which only the engine's own invoker does.
         token: authorizes its holder to complete the invocation later.
         function: the hash of an inline function.
         variables: that the inline function sees.
@@ -63,6 +64,7 @@ class Invocation:
     trace: str = ""
     owner: str = ""
     states: bool = False
+    child: Child | None = None
 
     @property
     def lent(self) -> bool:

@@ -25,6 +25,8 @@ class StartOptions:
         on_open: what happens when an execution with this id is open, one of `OPEN_POLICIES`.
         on_closed: what happens when the newest with this id has ended, one of `CLOSED_POLICIES`.
         digest: of the action and the input, for `same`. The engine sets it.
+        parent: the id of the execution that has started it as its child; "" if none has.
+        close: what happens to a child when its parent ends: `terminate`, `cancel` or `abandon`.
         attributes: by which it can be found, by name.
         memo: shown with it, and not found by.
         execution_timeout_ms: of the whole chain of its runs; None if there is no limit.
@@ -35,6 +37,8 @@ class StartOptions:
     on_open: str = "fail"
     on_closed: str = "allow"
     digest: str = ""
+    parent: str = ""
+    close: str = ""
     attributes: dict[str, JSON] = field(default_factory=dict)
     memo: JSON = None
     execution_timeout_ms: int | None = None
@@ -56,7 +60,7 @@ class StartOptions:
 
 
 _DEFAULTS: dict[str, Any] = {
-    "id": "", "on_open": "fail", "on_closed": "allow", "digest": "", "attributes": {}, "memo": None,
+    "id": "", "on_open": "fail", "on_closed": "allow", "digest": "", "parent": "", "close": "", "attributes": {}, "memo": None,
     "execution_timeout_ms": None, "run_timeout_ms": None,
 }  # fmt: skip
 PLAIN = StartOptions()

@@ -14,8 +14,10 @@ from . import (
     clouds,
     engine,
     growth,
+    messages,
     over_http,
     platform,
+    queries,
     recovery,
     server,
     states,
@@ -32,6 +34,7 @@ WORKLOADS = {
     "http": over_http.sequences,
     "recovery": recovery.recoveries,
     "waiting": engine.waiting,
+    "messages": messages.messages,
     "growth": growth.growths,
     "platform": platform.sequences,
     "cold": platform.colds,
@@ -40,6 +43,7 @@ WORKLOADS = {
     "clouds": clouds.clouds,
     "states": states.states,
     "bystander": bystander.bystanders,
+    "queries": queries.queries,
 }
 SMOKE = 0.01
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Never
 from .dialects import DIALECTS
 from .dsl.classes import capture_class
 from .dsl.combinators.actions import action, dynamic, function
+from .dsl.combinators.children import child
 from .dsl.combinators.concurrency import after, any, asynchronous, graph, map, parallel, race
 from .dsl.combinators.control import (
     eca,
@@ -66,7 +67,8 @@ from .freezing import changed, frozen
 from .languages import asl, forks, read_composer
 from .languages.asl.running.task_tokens import task_token, token_place
 from .machine.changes import Changes
-from .machine.commands import Abandon, Command, Invoke, Spawn, Tell
+from .machine.children import CHILD_FAILED, child_failed, child_started
+from .machine.commands import Abandon, Child, Command, Invoke, Spawn, Tell
 from .machine.conductor import Transition, advance
 from .machine.conductor_action import CONDUCTING
 from .machine.cursor import Context, Limits
@@ -136,6 +138,7 @@ from .views.timelines import Line, timeline
 __all__ = [
     "APPLICATION_ERROR",
     "CANCELLED",
+    "CHILD_FAILED",
     "CONDUCTING",
     "DIALECTS",
     "EXECUTION_FAILED",
@@ -159,6 +162,7 @@ __all__ = [
     "Cancelled",
     "CaptureError",
     "Changes",
+    "Child",
     "Command",
     "Compensating",
     "Completed",
@@ -231,6 +235,9 @@ __all__ = [
     "capture_class",
     "changed",
     "check_part",
+    "child",
+    "child_failed",
+    "child_started",
     "classes_of",
     "classes_told",
     "compile",

@@ -21,6 +21,28 @@ class Tell:
 
 
 @frozen
+class Child:
+    """What makes a step an execution of its own, with an end of its own.
+
+    Args:
+        id: the id that the composition gives it; "" for none.
+        wait: True if its result is the step's; else its ids are, as soon as it has started.
+        on_open: what happens when an execution with the id is open.
+        on_closed: what happens when the newest with the id has ended.
+        close: what happens to it when its parent ends: `terminate`, `cancel` or `abandon`.
+        on_cancel: what a cancellation of the wait does: `wait` asks the child to stop, and goes on when it
+            has ended; `try` asks, and goes on at once; `abandon` only goes on.
+    """
+
+    id: str = ""
+    wait: bool = True
+    on_open: str = "fail"
+    on_closed: str = "allow"
+    close: str = "terminate"
+    on_cancel: str = "wait"
+
+
+@frozen
 class Invoke:
     """Run an action, or an inline function by its hash; answer `turn`.
 
@@ -28,8 +50,9 @@ class Invoke:
     `variables` are those that an inline function sees; an action sees none. `key` is the same in all attempts
     of one step of a saga; without a key every attempt stands for itself. With `later` its success
     says only that the action was accepted: the answer comes by the token of this turn. With `tail` the answer
-    comes with the end of the run's log. `whole` asks for a whole transaction; see `transactions.coordinator`. With `tell`
-    no action runs: the parameters are the payload of a message to another execution.
+    comes with the end of the run's log. `whole` asks for a whole transaction; see `transactions.coordinator`.
+    `child` is set if the action is to run as an execution of its own. With `tell` no action runs: the parameters
+    are the payload of a message to another execution.
     """
 
     turn: int
@@ -42,6 +65,7 @@ class Invoke:
     later: bool = False
     tail: bool = False
     whole: bool = False
+    child: Child | None = None
     tell: Tell | None = None
 
 
@@ -60,11 +84,12 @@ class Fork:
 class Abandon:
     """Stop the action of `turn` if possible: its result is no longer needed.
 
-    `ticket` as it was given, when the action was to answer later.
+    `ticket` as it was given, when the action was to answer later. With `asks` its end is still waited for.
     """
 
     turn: int
     ticket: JSON = None
+    asks: bool = False
 
 
 @frozen

@@ -57,6 +57,7 @@ from .frames import (
     OwnFrame,
 )
 from .hearing import take
+from .instructions import Adopt
 from .operations import attempted
 from .queries import Remembering
 from .sagas.compensations import REVERT_ALL, Compensations, SagaStep
@@ -208,13 +209,14 @@ def _receive(  # noqa: C901, PLR0911, PLR0912  one case an event
         case Continued():
             return wait is None and _continue(dialect, cursor)
         case Completed():
-            return isinstance(wait, Invoking) and _complete(dialect, cursor, event)
+            return isinstance(wait, Invoking) and _complete(dialect, cursor, event, wait)
         case Failed():
-            return isinstance(wait, Invoking) and _fail(dialect, cursor, event)
+            return isinstance(wait, Invoking) and _fail(dialect, cursor, event, wait)
         case Accepted():
             if not (invoking(wait) or polling(wait)) or event.turn != fiber.turn:
                 return False
-            cursor.wait = Invoking(event.ticket, event.polled)
+            reason = wait.unwind_reason  # type: ignore[union-attr]
+            cursor.wait = Invoking(event.ticket, event.polled, reason)
             dialect.accepted(cursor, event)
             return True
         case Heartbeat():
@@ -266,22 +268,23 @@ def _resume(cursor: Cursor, event: Resumed) -> bool:
     return True
 
 
-def _complete(dialect: Dialect, cursor: Cursor, event: Completed) -> bool:
+def _complete(dialect: Dialect, cursor: Cursor, event: Completed, wait: Invoking) -> bool:
     if event.turn != cursor.turn:
         return False
     failed = dialect.completed(cursor, event)
-    if failed is not None:
+    reason = failed if wait.unwind_reason is None else wait.unwind_reason
+    if reason is not None:
         cursor.origin = cursor.turn
-        _unwind(dialect, cursor, failed)
+        _unwind(dialect, cursor, reason)
     return True
 
 
-def _fail(dialect: Dialect, cursor: Cursor, event: Failed) -> bool:
+def _fail(dialect: Dialect, cursor: Cursor, event: Failed, wait: Invoking) -> bool:
     if event.turn != cursor.turn:
         return False
     failed = dialect.failed(cursor, event)
     cursor.origin = cursor.turn
-    _unwind(dialect, cursor, failed)
+    _unwind(dialect, cursor, wait.unwind_reason or failed)
     return True
 
 
@@ -331,6 +334,12 @@ def _interrupt(
         cursor.wait = Joining(stronger(fiber.wait.unwind_reason, reason))
         cursor.commands.append(CancelMembers(fiber.turn))
         return True
+    if isinstance(fiber.wait, Invoking) and _waits_on(cursor):
+        if fiber.wait.unwind_reason is None:
+            cursor.commands.append(Abandon(fiber.turn, fiber.wait.ticket, asks=True))
+        stronger_one = stronger(fiber.wait.unwind_reason, reason)
+        cursor.wait = changed(fiber.wait, unwind_reason=stronger_one)
+        return True
     if isinstance(fiber.wait, Invoking):
         cursor.commands.append(Abandon(fiber.turn, fiber.wait.ticket))
         cursor.note(history.STEP_CANCELLED)
@@ -341,6 +350,12 @@ def _interrupt(
     cursor.wait = None
     _unwind(dialect, cursor, reason)
     return True
+
+
+def _waits_on(cursor: Cursor) -> bool:
+    """True if a fiber that is interrupted waits until the child that it waits for has ended."""
+    asking = cursor.instructions[cursor.pc - 1]
+    return type(asking) is Adopt and asking.wait and asking.on_cancel == "wait"
 
 
 def _later(cursor: Cursor, depth: int, reason: Interruption) -> None:

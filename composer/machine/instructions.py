@@ -87,6 +87,24 @@ class Operate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Adopt:
+    """Starts an execution of its own, a child: of the action, with the `params` and `id` that the template makes.
+
+    Its result is the value, or with `wait` false its ids as soon as it has started. The other members are
+    those of `commands.Child`.
+    """
+
+    action: str
+    message: Template
+    path: str
+    wait: bool = True
+    on_open: str = "fail"
+    on_closed: str = "allow"
+    close: str = "terminate"
+    on_cancel: str = "wait"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
     """Pushes a TransactionStart frame: now."""
 
@@ -420,7 +438,7 @@ class OwnInstruction:
 
 Instruction: TypeAlias = (
     Evaluate | Test | Assign | Jump | Branch | Invoke | Call | InvokeNamed | Consult | Conduct | Save
-    | Recall | Declare | Hide | Guard | Shield | Finalize | Finalized | Attempt | Settle | Limit | Repeat
+    | Recall | Adopt | Declare | Hide | Guard | Shield | Finalize | Finalized | Attempt | Settle | Limit | Repeat
     | Count | Leave | Inspect | Fork | Each | Sleep | Hear | Tell | Raise | Spawn | End | Operate | Stamp | Insist | Open | Commit
     | Coordinate | Absorb | Enter | Begin | Done | Complete | Compensate | Compensated | Resume
     | OwnInstruction

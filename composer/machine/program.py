@@ -15,7 +15,7 @@ from ..errors import ExpressionError, ProgramError
 from ..expressions import Template, parse_predicate
 from ..values import MADE_DEPTH, flaw
 from .inbox import check_want
-from .instructions import Enter, Guard, Instruction, Invoke, Open, Operate
+from .instructions import Adopt, Enter, Guard, Instruction, Invoke, Open, Operate
 from .plain import PLAIN
 from .retries import RetryPolicy
 
@@ -56,7 +56,9 @@ class Program:
     @property
     def actions(self) -> list[str]:
         """The names of the actions that it invokes, in order of its instructions."""
-        return [step.action for step in self.instructions if isinstance(step, (Invoke, Operate))]
+        return [
+            step.action for step in self.instructions if isinstance(step, (Adopt, Invoke, Operate))
+        ]
 
     def to_json(self) -> dict[str, JSON]:
         named = {"dialect": self.dialect.name} if self.dialect.name else {}

@@ -70,9 +70,8 @@ def remains(program: Program, root: Fiber | None) -> tuple[Frame, ...]:
 
 def last_state(root: Fiber, outcome: Outcome) -> QueryState | None:
     """The state that queries see of an execution that has ended; None if its program has no queries."""
-    for frame in root.frames:
-        if type(frame) is Remembered:
-            return QueryState(outcome.value, frame.variables)
+    if root.frames and type(bottom := root.frames[0]) is Remembered:
+        return QueryState(outcome.value, bottom.variables)
     return None
 
 

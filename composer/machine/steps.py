@@ -10,7 +10,7 @@ from ..errors import InvalidNameError
 from ..names import Name
 from ..values import APPLICATION_ERROR, EXPRESSION_ERROR, Failure, boxed, failure
 from . import history, instructions
-from .commands import Invoke, Tell
+from .commands import Child, Invoke, Tell
 from .cursor import popped, step_detail
 from .frames import Saved
 from .transactions.operations import asks_for_whole, enlist, message_of
@@ -58,6 +58,19 @@ def _operated(cursor: Cursor, i: instructions.Operate, turn: int) -> Invoke | Fa
     return Invoke(turn, activation, message, action=i.action, key=key)
 
 
+def _adopted(cursor: Cursor, i: instructions.Adopt, turn: int) -> Invoke | Failure:
+    made = i.message.fill(cursor.scope())
+    if type(made) is Failure:
+        return made
+    asked = boxed(made)
+    id, params = asked.get("id", ""), asked.get("params")
+    if type(id) is not str or ("id" in asked and not id):
+        return failure(EXPRESSION_ERROR, f"child: the id must be a text, not {id!r:.80}")
+    child = Child(id, i.wait, i.on_open, i.on_closed, i.close, i.on_cancel)
+    activation, key = cursor.activation_of(turn), cursor.key_of(turn)
+    return Invoke(turn, activation, boxed(params), action=i.action, key=key, child=child)
+
+
 def _named(cursor: Cursor, _: instructions.InvokeNamed, turn: int) -> Invoke | Failure:
     activation, key = cursor.activation_of(turn), cursor.key_of(turn)
     if (frame := asks_for_whole(cursor)) is not None:
@@ -94,6 +107,7 @@ COMMANDS: dict[type[Any], Callable[[Cursor, Any, int], Invoke | Failure]] = {
     instructions.Call: _called,
     instructions.Consult: _consulted,
     instructions.Operate: _operated,
+    instructions.Adopt: _adopted,
     instructions.InvokeNamed: _named,
     instructions.Tell: _told,
 }
@@ -154,6 +168,7 @@ INVOKING: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     instructions.InvokeNamed: _invoke,
     instructions.Consult: _invoke,
     instructions.Tell: _invoke,
+    instructions.Adopt: _invoke,
     instructions.Operate: _operate,
     instructions.Conduct: _conduct,
 }

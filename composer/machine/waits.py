@@ -18,13 +18,25 @@ if TYPE_CHECKING:
 
 @frozen
 class Invoking(Part):
-    """Waits for an action. It has a `ticket` once the action is to answer later, or is `polled` for its answer."""
+    """Waits for an action. It has a `ticket` once the action is to answer later, or is `polled` for its answer.
+
+    With an `unwind_reason` the action was asked to stop, and the fiber unwinds when it has ended.
+    """
 
     ticket: JSON = None
     polled: bool = False
+    unwind_reason: Interruption | None = None
 
     def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:  # noqa: ARG002
-        return {"ticket": self.ticket, **({"polled": True} if self.polled else {})}
+        doc: dict[str, JSON] = {"ticket": self.ticket, **({"polled": True} if self.polled else {})}
+        if self.unwind_reason is not None:
+            doc["cause"] = reason_to_json(self.unwind_reason)
+        return doc
+
+    @classmethod
+    def from_json(cls, doc: Document, load: Callable[[JSON], JSON]) -> Self:  # noqa: ARG003
+        reason = reason_from_json(doc["cause"]) if "cause" in doc else None
+        return cls(doc["ticket"], doc.get("polled", False), reason)
 
 
 @frozen

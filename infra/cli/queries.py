@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import click
 
@@ -31,8 +32,8 @@ def query(client: Client, id: str, name: str | None, reject: str | None, *, as_j
     Without NAME the command lists the queries. A query changes nothing and is not recorded.
     """
     if name is None:
-        names = client.ask("GET", f"executions/{id}/queries")
+        names = client.ask_run("GET", id, "/queries")
         output.write_json(names) if as_json else click.echo("\n".join(names))
         return
-    found = client.ask("GET", f"executions/{id}/queries/{name}", reject=reject)
+    found = client.ask_run("GET", id, f"/queries/{quote(name)}", reject=reject)
     output.write_json(found if as_json else found["answer"])

@@ -48,6 +48,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _REFUSED = {
     "Hear": "only a server keeps messages until a composition receives them",
     "Tell": "only a server knows the executions that can be told a message",
+    "Adopt": "only a server keeps executions with ids and parents",
     "Operate": "only a server keeps entities",
     "Open": "transactions need entities, which only a server keeps",
     "Coordinate": "transactions need entities, which only a server keeps",

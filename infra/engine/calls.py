@@ -86,11 +86,16 @@ class Beside:
         documents: these; they may expect versions.
         begun: is called with the execution as soon as it has begun, before that is committed.
         told: messages that it receives before its first part runs.
+        run: the id of the run; "" to make one. A run with a given id is a child: nobody calls it from outside.
     """
 
     documents: Sequence[Document] = ()
     begun: Callable[[LiveExecution], None] | None = None
     told: tuple[Message, ...] = ()
+    run: str = ""
+
+
+NOTHING = Beside()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +178,7 @@ class Calls:
                 raise ConflictError(CHANGED)
             refused = place
             also = partial(self._with_start, call, beside, place)
-            launch = self._launched(call, waits=waits, also=also, told=beside.told)
+            launch = self._launched(call, waits=waits, also=also, beside=beside)
             if await self._is_accepted(launch):
                 return launch
             self.keys.withdrawn({launch.id})
@@ -233,7 +238,7 @@ class Calls:
         *,
         waits: bool,
         also: Callable[[LiveExecution, Unit], None] | None = None,
-        told: tuple[Message, ...] = (),
+        beside: Beside = NOTHING,
     ) -> _Launch:
         """Begins an execution; with `also`, which adds to its unit, the store may refuse it."""
         action = self._parts.catalog.resolve(call.name, call.namespace)
@@ -243,21 +248,25 @@ class Calls:
         check_call(action, call.params, _size(call.params), quotas)
         now_ms = self._parts.clock.now_ms()
         self._tick.ensure()
-        self._parts.used(call.namespace).admit(quotas, now_ms)
-        id = self._parts.ids.execution_id(now_ms)
-        unwaited = None if waits else Unwaited(INVOKE if action.entity is None else SIGNAL)
+        id = beside.run
+        if not id:
+            self._parts.used(call.namespace).admit(quotas, now_ms)
+            id = self._parts.ids.execution_id(now_ms)
+        unwaited = (
+            None if waits or beside.run else Unwaited(INVOKE if action.entity is None else SIGNAL)
+        )
         beginning = called(action, call.params, call.namespace, call.trace, unwaited)
         if call.options is not PLAIN:
-            beginning = changed(beginning, options=call.options, told=told)
+            beginning = changed(beginning, options=call.options, told=beside.told)
         ended = self._waiters.wait_for(id) if waits else None
         try:
             with self._tick.apart() as unit:
                 accepted = self._tick.durable()
                 if ended is not None:
                     unit.waiting.append(ended)
-                run = self._inbox.begin(id, beginning)
+                begun = self._inbox.begin(id, beginning)
                 if also is not None:
-                    also(run, unit)
+                    also(begun, unit)
                     self._identities.conditional(unit, id, accepted)
         except BaseException:
             if ended is not None:
@@ -319,6 +328,21 @@ class Calls:
             if not await self.wait(namespace, id, seconds):
                 return None
         return await self._records.outcome(namespace, id)
+
+    async def knows(self, namespace: str, id: str) -> bool:
+        """True if an execution has begun, also if it has ended, or is a single action."""
+        if id in self._parts.runs or id in self._parts.ended:
+            return True
+        if await self._parts.store.load(id) is not None:
+            return True
+        with suppress(NotFoundError):
+            await self._records.outcome(namespace, id)
+            return True
+        return False
+
+    def cancel(self, run: LiveExecution) -> None:
+        """Asks an execution in memory to stop."""
+        self._inbox.cancel(run)
 
     async def wait(self, namespace: str, id: str, seconds: float) -> bool:
         """See `Engine.wait`."""

@@ -59,6 +59,9 @@ class _Check:
             await self._program(row, body["program"])
         entries = await stored_values.history(self._store, row.id, 0)
         self.found.counts["history entries"] += len(entries)
+        if "answers" in body:
+            load = await stored_values.fetched(self._store, row.id, [body["answers"]])
+            load(body["answers"])
         if row.ended_ms is not None:
             return
         saved = await self._store.load(row.id)

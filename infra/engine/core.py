@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ...composer import Entry, Invoke
     from .bounds import Bounds
@@ -26,7 +26,8 @@ class Core:
     """The parts of an engine that most of its modules work with.
 
     `timers` follow the elapsed time, `alarms` the clock. `stuck` is called with a saga that cannot go on,
-    `tell` with a step that tells another execution a message.
+    `tell` with a step that tells another execution a message,
+    `close` with the children of an execution that has ended.
     """
 
     parts: Parts
@@ -41,3 +42,4 @@ class Core:
     tasks: asyncio.TaskGroup
     stuck: Callable[[LiveExecution, list[Entry]], None]
     tell: Callable[[LiveExecution, str, Invoke], None]
+    close: Callable[[Mapping[str, str]], None]

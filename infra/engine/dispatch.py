@@ -17,6 +17,7 @@ from ...actions import (
 )
 from ...composer import Failure, boxed, task_token
 from .completion_tokens import Place
+from .offspring import CHILD
 from .outcomes import ACTIVITY
 from .targets import given
 
@@ -128,6 +129,7 @@ class Dispatch:
             trace=origin.trace,
             owner="" if origin.solo else origin.owner,
             states=run.execution.program.dialect.integrates,
+            child=command.child,
         )
 
     def resume(
@@ -242,7 +244,9 @@ class Dispatch:
         return True
 
     def cancel(self, active: ActiveInvocation) -> None:
-        """Stops a step that nobody waits for any more."""
+        """Stops a step that nobody waits for any more, or asks a child to stop."""
+        if active.kind == CHILD and active.ending:
+            return  # how it is closed says what becomes of it
         if active.child is not None:
             self._cancel_child(active)
             return

@@ -20,6 +20,7 @@ from ...actions import Limits as ActionLimits
 from ...composer import STUCK, Name
 from .bounds import Bounds
 from .calls import Calls
+from .children import Children
 from .completion_tokens import Tokens
 from .completions import Answering
 from .core import Core
@@ -39,6 +40,7 @@ from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
 from .messages import Messages
 from .news import News
+from .offspring import CHILD
 from .pauses import Pauses
 from .queries import Queries
 from .records import Records
@@ -54,7 +56,7 @@ from .waiters import Waiters
 from .watching import Watching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 
     from ...actions import Call, Change, Clock, Ids, Invoker, Quotas, Store, Write
     from ...composer import JSON, Composition, Entry, Invoke, Outcome, Resolved, Resumed
@@ -92,7 +94,7 @@ class Engine:
     def __init__(  # noqa: PLR0913  the ports it needs
         self,
         store: Store,
-        invokers: Mapping[str, Invoker],
+        invokers: MutableMapping[str, Invoker],
         *,
         clock: Clock,
         ids: Ids,
@@ -128,6 +130,7 @@ class Engine:
             alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
             letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=self._alarm,
             tell=self._tell,
+            close=self._close,
         )  # fmt: skip
         parts, inbox = self._parts, Inbox(core)
         self._inbox, self._when = inbox, Due(clock, inbox, self._alarms)
@@ -142,7 +145,9 @@ class Engine:
         self.records, self.queries = Records(self._parts, restoring), Queries(core, restoring)
         self.watching = Watching(self._parts, self.records, self._news)
         self.identities = Identities(core)
-        self.calls = Calls(self.identities, self._inbox, self.records, self.endings)
+        self.calls = Calls(self.identities, inbox, self.records, self.endings)
+        self.children = Children(core, self.calls, self._recovery, self.endings)
+        invokers[CHILD] = self.children
         self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))
         self.pauses = Pauses(core, self._inbox, self._recovery)
         self.messages = Messages(self.identities, inbox, self._recovery, self.calls)
@@ -160,6 +165,7 @@ class Engine:
         await self._recovery.look()
         ticking = self._tasks.create_task(self._tick.run())
         self._closing.callback(ticking.cancel)
+        self._closing.callback(self.children.stop)
         self._dispatch.hold()
         if not self._paused:
             self._recovery.begin()
@@ -423,6 +429,9 @@ class Engine:
 
     def _tell(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         self.messages.carry_out(run, fiber, command)
+
+    def _close(self, children: Mapping[str, str]) -> None:
+        self.children.close(children)
 
     def _cancel_child(self, active: ActiveInvocation) -> None:
         """In turn with others: an execution may have started many."""

@@ -15,13 +15,15 @@ class Lineage(NamedTuple):
     """An execution that is under way, out of its row.
 
     `root` is the execution at the top of those that have started it, its own id if nothing has; `depth` how
-    far below that it is.
+    far below that it is. `parent` and `close` are those of a child; see `StartOptions`.
     """
 
     execution: str
     namespace: str
     root: str
     depth: int
+    parent: str = ""
+    close: str = ""
 
 
 def lineage_of(row: ExecutionRow) -> Lineage:
@@ -36,4 +38,8 @@ def lineage_of(row: ExecutionRow) -> Lineage:
     if not isinstance(about, dict):
         return Lineage(row.id, intern(row.namespace), row.id, 0)
     root = about.get("root") or (about.get("parent") or [row.id])[0]
+    options = about.get("options")
+    if isinstance(options, dict) and "parent" in options:
+        child = options["parent"], options.get("close", "")
+        return Lineage(row.id, intern(row.namespace), root, about.get("depth", 0), *child)
     return Lineage(row.id, intern(row.namespace), root, about.get("depth", 0))

@@ -16,7 +16,7 @@ from ...composer import Message
 from . import stored_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ...actions import Store
     from ...composer import JSON, Queued
@@ -49,6 +49,19 @@ async def stored(store: Store, execution: str) -> list[Message]:
     ]
     load = await stored_values.fetched(store, execution, [slot for *_, slot in found])
     return [Message(number, name, id, load(slot)) for number, name, id, slot in found]
+
+
+def shown(messages: Iterable[Message]) -> list[Stored]:
+    """Messages as clients are shown them."""
+    return [
+        {
+            "seq": message.number,
+            "name": message.name,
+            **({"id": message.id} if message.id else {}),
+            "payload": message.payload,
+        }
+        for message in messages
+    ]
 
 
 def told_document(execution: str, id: str, now_ms: int) -> Document:

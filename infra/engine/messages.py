@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ...actions import (
+    INTERNAL_ERROR,
     NOT_FOUND,
     ClosedError,
     ConflictError,
@@ -38,14 +39,14 @@ from ...composer import (
     changed,
     failure,
 )
-from .calls import Beside
-from .message_rows import TOLD, told_document, was_told
+from .calls import Beside, Invoked
+from .message_rows import TOLD, shown, stored, told_document, was_told
 from .names import Sweep
 
 if TYPE_CHECKING:
     from ...actions import Call
     from ...composer import JSON, Event, Invoke
-    from .calls import Calls, Invoked
+    from .calls import Calls
     from .identities import Identities
     from .inbox.inbox import Inbox
     from .live import LiveExecution
@@ -118,7 +119,7 @@ class Messages:
             try:
                 run = await self._recovery.standing(namespace, execution)
             except ConflictError:
-                if id and await was_told(self._store, execution, id):
+                if id and await self._was_told(execution, id):
                     return None
                 raise ClosedError(f"Execution {execution} has ended.") from None
             if not id:
@@ -134,17 +135,25 @@ class Messages:
             if inbox is None or id not in inbox.ids:
                 return run
 
+    async def _was_told(self, execution: str, id: str) -> bool:
+        """True if an execution that has ended was told a message with this id."""
+        if execution in self._parts.ended:
+            await self._tick.committed()  # its end, and perhaps the message, are on their way
+        return await was_told(self._store, execution, id)
+
     async def undelivered(self, namespace: str, execution: str) -> list[Stored]:
         """The messages that an execution has not received yet, in order of arrival.
 
         Raises:
             NotFoundError: the namespace has no such execution.
         """
-        try:
-            run = await self._recovery.standing(namespace, execution)
-        except ConflictError:
-            return []
-        return waiting_in(run)
+        saved = await self._store.load(execution)
+        if saved is None or saved.execution.namespace != namespace:
+            raise NotFoundError
+        run = self._parts.runs.get(execution)
+        if run is not None:
+            return shown(run.execution.inbox or ())
+        return shown(await stored(self._store, execution))
 
     # --- told with a start -------------------------------------------------------------------
 
@@ -170,12 +179,23 @@ class Messages:
         told = (Message(FIRST, name, id, payload),)
         beside = Beside(told=told, begun=partial(self._note_id, id=id))
         while True:
+            if (known := await self._ended_with(call, id)) is not None:
+                return Invoked(known, None, used=True, id=call.options.id), False
             invoked = await self._calls.invoke(call, beside=beside)
             if invoked.started:
                 return invoked, True
             with suppress(ClosedError):  # it has ended since
                 new = await self.tell(call.namespace, invoked.activation, name, payload, id)
                 return invoked, new
+
+    async def _ended_with(self, call: Call, id: str) -> str | None:
+        """The newest run, if it has ended and was told a message with this id: the sender asks again."""
+        if not id:
+            return None
+        known, _ = await self._identities.look(call.namespace, call.options.id)
+        if known is None or known.open or not await self._was_told(known.run, id):
+            return None
+        return known.run
 
     def _check_receives(self, call: Call) -> None:
         action = self._parts.catalog.resolve(call.name, call.namespace)
@@ -218,6 +238,9 @@ class Messages:
             return
         except RefusedError as error:
             event = Failed(turn, failure(_code(error), str(error)), may_have_run="no")
+        except Exception:
+            log.exception("execution %s cannot tell a message", run.id)
+            event = Failed(turn, failure(INTERNAL_ERROR, "the log of the server says why"))
         else:
             event = Completed(turn, {"executionId": id, "message": tell.id})
         if place in run.put_off:
@@ -228,19 +251,6 @@ class Messages:
         """Drops ids of messages of executions that are not kept any more: see `Executions.forget_names`."""
         _, last = await self._sweep.forget(after, count, before_ms)
         return last
-
-
-def waiting_in(run: LiveExecution) -> list[Stored]:
-    """The messages that an execution in memory has not received yet, in order of arrival."""
-    return [
-        {
-            "seq": message.number,
-            "name": message.name,
-            **({"id": message.id} if message.id else {}),
-            "payload": message.payload,
-        }
-        for message in run.execution.inbox or ()
-    ]
 
 
 def check_size(payload: JSON) -> None:

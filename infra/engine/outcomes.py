@@ -26,6 +26,7 @@ from ...composer import (
     Entry,
     Failed,
     Failure,
+    Invoking,
     Success,
 )
 from ...composer import (
@@ -35,7 +36,7 @@ from .live import CANCELLED, FAILED, SUCCEEDED, TIMED_OUT
 from .tickets import Ticket
 
 if TYPE_CHECKING:
-    from ...actions import Completion, MayHaveRun, Opened, Write
+    from ...actions import Action, Completion, MayHaveRun, Opened, Write
     from ...composer import JSON, Outcome
     from .hooks import Hooks
     from .live import ActiveInvocation, LiveExecution
@@ -82,6 +83,13 @@ def ticket_for(run: LiveExecution, active: ActiveInvocation, completion: Complet
         remote=remote,
         narrated=narrated,
     )
+
+
+def is_asked_to_stop(run: LiveExecution, fiber: str) -> bool:
+    """True if a fiber that waits for a child has asked the child to stop."""
+    found = run.execution.fibers.get(fiber)
+    wait = None if found is None else found.wait
+    return isinstance(wait, Invoking) and wait.unwind_reason is not None
 
 
 def event_of(turn: int, completion: Completion) -> Completed | Failed:
@@ -172,3 +180,13 @@ def within_limits(
         f"{limit} bytes."
     )
     return replace(completion, outcome=Failure(PAYLOAD_TOO_LARGE, why))
+
+
+def lost_text(action: Action) -> str:
+    """Why a step that was under way at a crash is not sent again."""
+    if action.at_most_once:
+        return "The server stopped while the action ran, and it may run only once."
+    return (
+        f"The server stopped while the function was being invoked, so it may or may not have run. It is not "
+        f"invoked again: nothing says that running it twice is harmless. If it is, annotate {action.name} 'idempotent'."
+    )

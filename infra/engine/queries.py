@@ -27,7 +27,7 @@ from ...actions import (
 )
 from ...composer import Failure, Name, query_answer
 from . import stored_values
-from .messages import waiting_in
+from .message_rows import shown
 from .records import standing_of
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _answer(run: LiveExecution, namespace: str, name: str, limit: int) -> Answer
     if name == FIBERS:
         value = [*standing_of(run)]
     elif name == INBOX:
-        value = [*waiting_in(run)]
+        value = [*shown(run.execution.inbox or ())]
     else:
         value = _declared(run, name, limit)
     action = run.origin.action

@@ -302,6 +302,8 @@ def _execution(row: ExecutionRow) -> Stored:
     if "parent" in body:
         execution, fiber, turn = body["parent"]
         doc["parent"] = {"executionId": execution, "fiber": fiber, "turn": turn}
+    elif "parent" in (options := body.get("options", {})):
+        doc["parent"] = {"executionId": options["parent"], "close": options["close"]}
     doc["startedBy"] = _starter(row.id, body)
     return doc
 
@@ -311,7 +313,8 @@ def _starter(id: str, body: Stored) -> Stored:
     if "unwaited" in body:
         how, rule, _ = body["unwaited"]
         return {"how": how, "rule": rule} if rule else {"how": how}
-    return {"how": "execution" if "parent" in body or body.get("root", id) != id else "api"}
+    child = "parent" in body or "parent" in body.get("options", ())
+    return {"how": "execution" if child or body.get("root", id) != id else "api"}
 
 
 def _entity(document: Document) -> Stored:

@@ -26,6 +26,7 @@ from ...actions import (
 from ...composer import Failure
 from .fairness import FairQueue, Share
 from .live import STUCK, ActiveInvocation, LiveExecution
+from .outcomes import lost_text
 from .survivors import Survivors
 from .targets import opened, target
 from .timers import Elapsed
@@ -71,7 +72,7 @@ class Recovery:
         self, core: Core, inbox: Inbox, dispatch: Dispatch, due: Due, restoring: Restoring
     ) -> None:
         self._parts, self._tick, self._bounds = core.parts, core.tick, core.bounds
-        self._timers, self._tasks = core.timers, core.tasks
+        self._timers, self._tasks, self._close = core.timers, core.tasks, core.close
         self._inbox, self._dispatch, self._due = inbox, dispatch, due
         self._loading: dict[str, asyncio.Future[bool]] = {}
         self._restoring, self._lineages = restoring, restoring.lineages
@@ -148,6 +149,7 @@ class Recovery:
         """Recovers executions and overdue timers, while all else goes on."""
         if not await self._survivors.counted():
             return
+        self._close_orphans()
         began_us, count = self._parts.clock.elapsed_us(), len(self._left)
         await self._sort_timers()
         if self.left:
@@ -173,6 +175,11 @@ class Recovery:
         if count:
             log.info("recovered %d executions in %.1f s", count, seconds)
         self.settled.set()
+
+    def _close_orphans(self) -> None:
+        """Closes the children whose parents ended just before a crash."""
+        for parent in self._survivors.parents - self._lineages.keys():
+            self._close(self._parts.offspring.pop(parent, {}))
 
     async def _forget_lineages(self) -> None:
         """Forgets them in parts: to free 100,000 at once takes 20 ms."""
@@ -289,7 +296,7 @@ class Recovery:
     async def _adopted(self, run: LiveExecution, fiber: str, command: Invoke) -> bool:
         """True if the step is an execution of its own that is still under way."""
         child = run.adopted.get(f"{fiber}:{command.turn}", command.activation)
-        if child not in self._lineages:
+        if child not in self._lineages or command.child is not None:
             return False
         saved = await self._parts.store.load(child)
         if saved is None or saved.execution.ended_ms is not None:
@@ -313,10 +320,10 @@ class Recovery:
             self._inbox.resend(run, fiber, command)
             return
         action = target(self._parts, run, command)
-        sent = f"{fiber}:{command.turn}" not in run.held
+        sent = f"{fiber}:{command.turn}" not in run.held and command.child is None
         if isinstance(action, Action) and action.lost_on_crash and sent:
             now_ms = self._parts.clock.now_ms()
-            lost = Completion(Failure(LOST, _lost_text(action)), now_ms, now_ms)
+            lost = Completion(Failure(LOST, lost_text(action)), now_ms, now_ms)
             log.warning(
                 "execution %s: %s may have run before the crash; it is lost", run.id, action.name
             )
@@ -477,13 +484,3 @@ class Recovery:
 def _parent(row: ExecutionRow) -> str | None:
     found: list[str] | None = orjson.loads(row.body).get("parent")
     return found[0] if found else None
-
-
-def _lost_text(action: Action) -> str:
-    """Why a step that was under way at a crash is not sent again."""
-    if action.at_most_once:
-        return "The server stopped while the action ran, and it may run only once."
-    return (
-        f"The server stopped while the function was being invoked, so it may or may not have run. It is not "
-        f"invoked again: nothing says that running it twice is harmless. If it is, annotate {action.name} 'idempotent'."
-    )

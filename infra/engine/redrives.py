@@ -90,7 +90,9 @@ class Redrives:
         work = [(run, changes)]
         commands, changes.commands = changes.commands, []
         for fiber, command in commands:
-            child = await self._failed_child(run, fiber, command.turn, taken)  # type: ignore[union-attr]
+            child = None
+            if command.child is None:  # type: ignore[union-attr]
+                child = await self._failed_child(run, fiber, command.turn, taken)  # type: ignore[union-attr]
             if child is None:
                 changes.commands.append((fiber, command))
                 continue

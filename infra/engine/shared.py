@@ -117,6 +117,7 @@ class Parts:
     counters: Counters = field(default_factory=Counters)
     threads: Threads = field(default_factory=Threads)
     stuck: dict[str, int] = field(default_factory=dict)  # executions, and since when
+    offspring: dict[str, dict[str, str]] = field(default_factory=dict)  # see `children`
 
     def used(self, namespace: str) -> Usage:
         """The current usage of a namespace."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .fairness import FairQueue
 from .lineage import lineage_of
+from .offspring import note_child
 
 if TYPE_CHECKING:
     from .bounds import Bounds
@@ -35,6 +36,7 @@ class Survivors:
 
     def __init__(self, parts: Parts, bounds: Bounds, lineages: dict[str, Lineage]) -> None:
         self._store, self._bounds, self._lineages = parts.store, bounds, lineages
+        self._offspring = parts.offspring
         self._again_s = parts.settings.pacing.recovery_retry_s
         self._new: set[str] = set()  # begun since the start
         self._below: list[Lineage] = []  # executions that others have started
@@ -43,6 +45,7 @@ class Survivors:
         self.complete = False  # all executions that were under way have been counted
         self.left: set[str] = set()  # the executions that are to be recovered
         self.late: FairQueue[str] = FairQueue()  # the same, in the order of their starts
+        self.parents: set[str] = set()  # of children that were under way
         self.timers: list[tuple[int, str, str]] = []  # (due_ms, execution, fiber)
 
     def knows(self, execution: str) -> bool:
@@ -93,6 +96,10 @@ class Survivors:
         found = [lineage_of(row) for row in standing.executions if row.id not in self._new]
         self._lineages.update({one.execution: one for one in found})
         self._below += [one for one in found if one.root != one.execution]
+        for one in found:
+            if one.parent:
+                self.parents.add(one.parent)
+                note_child(self._offspring, one.parent, one.execution, one.close)
         self._bounds.restored(found)
         for id in standing.active:
             if id not in self._new:

@@ -61,7 +61,7 @@ from .retention import Retention
 from .system import system_entities
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, MutableMapping, Sequence
 
     from ...actions import Clock, Invoker, Store
     from ...actions.runtimes import Sandbox
@@ -237,7 +237,7 @@ async def open_at_rest(settings: Settings) -> AsyncIterator[Engine]:
 
 def _engine(  # noqa: PLR0913  the ports it needs
     opened: _OpenStore,
-    invokers: Mapping[str, Invoker],
+    invokers: MutableMapping[str, Invoker],
     clock: Clock,
     settings: Settings,
     *,

@@ -125,7 +125,8 @@ class ExecutionHandle:
             ConflictError: it has ended, and `reject` refuses that.
             GoneError: it has ended, and the answer was not kept.
         """
-        given = await self._engine.queries.answer(NAMESPACE, await self._run(), name, reject=reject)
+        run = await self._run()
+        given = await self._engine.queries.answer(NAMESPACE, run, name, reject=reject)
         return copied(given.value)
 
     async def cancel(self) -> None:

@@ -13,6 +13,7 @@ Each combinator is a constructor and, beside the constructor, the `Row` that des
 
 from . import (
     actions,
+    children,
     concurrency,
     control,
     data,
@@ -26,6 +27,7 @@ from . import (
 
 __all__ = [
     "actions",
+    "children",
     "concurrency",
     "control",
     "data",

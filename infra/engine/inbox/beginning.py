@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ....composer import CONDUCTING, Changes, Execution, Failure, changed
 from ..live import RUNNING, LiveExecution
+from ..offspring import note_child
 from ..origins import Account, Origin
 from ..outcomes import broken
 from ..programs import definition_document, program_document
@@ -58,6 +59,8 @@ class Starts:
         run = self._made(id, program, origin, introduced=True)
         if origin.solo and origin.unwaited is not None:
             run.given = value
+        if (parent := beginning.options.parent) != "":
+            note_child(self._parts.offspring, parent, id, beginning.options.close)
         self._bounds.begun(run)
         return run, self._begun(run, value, beginning.told)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ....actions import Completion, Conducted, Opened
 from ....composer import CANCELLED, Completed, Failed, Failure
+from ..offspring import forget_child
 from ..outcomes import (
     event_of,
     in_doubt,
@@ -40,6 +41,7 @@ class Completing:
             core.parts.clock, core.parts.runs, core.parts.counters,
         )  # fmt: skip
         self._waiters, self._starter, self._letters = core.waiters, core.starter, core.letters
+        self._closing = core.close
 
     # --- steps --------------------------------------------------------------------------------
 
@@ -93,6 +95,11 @@ class Completing:
 
     def abandon(self, run: LiveExecution, fiber: str, command: Abandon) -> None:
         """Closes a step that nobody waits for any more as cancelled, and stops it."""
+        if command.asks:
+            asked = run.invocations.get((fiber, command.turn))
+            if asked is not None:
+                self._tick.gathering.effects.append(partial(self._starter.cancel, asked))
+            return
         run.put_off.discard((fiber, command.turn))
         active = run.invocations.pop((fiber, command.turn), None)
         if active is not None:
@@ -132,6 +139,8 @@ class Completing:
         run.put_off.clear()
         status = status_in_words(outcome, self._parts.hooks)
         self._counters.ended(status)
+        if self._parts.offspring:
+            self._close_children(run)
         origin, parent = run.origin, run.origin.parent
         completion = Completion(outcome, origin.started_ms, now_ms)
         if origin.solo:
@@ -149,6 +158,13 @@ class Completing:
                 self._letters.ended(run, outcome)
             return []
         return self._child_ended(parent, run, completion)
+
+    def _close_children(self, run: LiveExecution) -> None:
+        """What is said of the children of an execution that ends is done once the end is durable."""
+        forget_child(self._parts.offspring, run.origin.options.parent, run.id)
+        children = self._parts.offspring.pop(run.id, None)
+        if children:
+            self._tick.gathering.effects.append(partial(self._closing, children))
 
     def _close(self, run: LiveExecution, completion: Completion) -> None:
         """Writes the activation of an execution that has ended."""

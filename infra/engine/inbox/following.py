@@ -126,6 +126,8 @@ class Following:
             self._tick.gathering.effects.append(partial(self._tell, run, fiber, command))
             return []
         action = target(self._parts, run, command)
+        if command.child is not None:
+            return self._steps.adopt(run, fiber, command, action)
         if command.whole:
             return self._steps.transact(run, fiber, command, action)
         nested = (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ....composer import Accepted, Changes, Success
 from ..live import RUNNING, ActiveInvocation
-from ..outcomes import ticket_for
+from ..outcomes import is_asked_to_stop, ticket_for
 from ..targets import reopened
 from ..tickets import read_ticket
 from .beginning import Starts
@@ -161,6 +161,8 @@ class Inbox:
             reopened(self._parts, run, found), found.kind
         )
         self._starter.resume(run, (fiber, turn), active, found, self.completed)
+        if is_asked_to_stop(run, fiber):
+            self._starter.cancel(active)
 
     def resend(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         """Sends a step again after a crash, or for the first time if it was held back at the last stop."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ....composer import Completed, Failed, Failure
 from ....transactions import APART, MALFORMED, MessageError, refusal
 from ..live import ActiveInvocation
+from ..offspring import CHILD
 from ..origins import Parent
-from ..outcomes import in_doubt
+from ..outcomes import in_doubt, is_asked_to_stop
 from ..targets import counted, joint, opened
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from ..ports import Receiver
     from .beginning import Starts, Work
     from .entity_calls import EntityCalls
+
+NOT_A_CHILD = "InvalidRequest"
 
 
 class Steps:
@@ -97,6 +101,26 @@ class Steps:
         )
         parent = Parent(run.id, fiber, command.turn)
         return [self._starts.nested(run, parent, checked, command)]
+
+    def adopt(
+        self, run: LiveExecution, fiber: str, command: Invoke, action: Action | Failure
+    ) -> list[Work]:
+        """Begins a step that is an execution of its own with an end of its own, or fails it if that may not be."""
+        checked = counted(run, self._bounds.refused(run) or action, command)
+        if not isinstance(checked, Failure) and checked.entity is not None:
+            checked = Failure(
+                NOT_A_CHILD, f"{checked.name} is an entity: `call` it, it cannot be a child."
+            )
+        if isinstance(checked, Failure):
+            return [self._failed(run, fiber, command, checked)]
+        step = replace(opened(run, checked, command, self._clock.now_ms()), silent=True)
+        self._counters.steps += 1
+        active = run.invocations[fiber, command.turn] = ActiveInvocation(step, CHILD)
+        start = partial(self._starter.start, run, fiber, active, command, self._completed)
+        self._tick.gathering.effects.append(start)
+        if is_asked_to_stop(run, fiber):
+            self._tick.gathering.effects.append(partial(self._starter.cancel, active))
+        return []
 
     def _failed(self, run: LiveExecution, fiber: str, command: Invoke, failure: Failure) -> Work:
         event = Failed(command.turn, in_doubt(run, fiber, command.turn, failure))

@@ -148,6 +148,8 @@ CATALOG = {
         c.saga(SAGA_STEPS[0], retry=c.AlwaysRevertAll()),
         c.saga(c.step("c", "d"), retry=c.AlwaysRevert()),
     ),
+    # children
+    "child": c.child("a", {"n": path("$.n")}, id=path("$.id"), close="abandon", wait=False),
     # talking
     "queries": c.queries(
         c.let({"left": 3}, "a", c.assign(left=2)), "b", progress={"left": var("left")}, at=path("$.n", default=0),

@@ -33,6 +33,7 @@ REASONS = {
     "queries": NO_QUERIES,
     "receive": NO_MESSAGES,
     "tell": NO_MESSAGES,
+    "child": NO_STORE,
 }
 JAVASCRIPT = {"type": "function", "function": {"exec": {"kind": "nodejs:20", "code": "p => p"}}}
 

@@ -105,6 +105,15 @@ def test_a_run_that_is_terminated_answers_from_where_it_was():
     assert query_answer(program, "progress", execution.seen, 100) == {"left": 2, "at": 0}
 
 
+def test_a_run_without_queries_leaves_nothing():
+    execution = composer.Execution("e", composer.compile(composer.sequence("a")), Limits())
+    execution.begin({}, 0)
+
+    execution.terminate(5)
+
+    assert (execution.last, execution.seen) == (None, None)
+
+
 def test_a_run_that_has_not_begun_is_terminated_without_answers():
     assert composer.Execution("e", composer.compile(COUNTED), Limits()).terminate(5).stale
 
@@ -179,19 +188,31 @@ def test_what_is_remembered_is_stored_with_the_fiber():
     assert list(fiber.values()) == [{}, [1], 2]
 
 
+ALL = {"x": var("x"), "value": path("$")}
+DRAWN = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+
+
 @given(compositions(), INPUTS, plans(), st.lists(st.integers(0, 40), max_size=4))
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-def test_queries_change_nothing_and_a_crash_changes_no_answer(part, params, fakes, instants):
-    asking = composer.queries(part, all={"x": var("x"), "value": path("$")})
-    asked = [*((at / 2 + 0.1, "all") for at in instants), (1e9, "all")]
+@settings(max_examples=100, **DRAWN)
+def test_queries_change_nothing(part, params, fakes, instants):
+    asked = [(at / 2 + 0.1, "all") for at in instants]
 
     plain = simulate(part, params, actions=fakes)
-    open = simulate(asking, params, actions=fakes, queries=asked)
-    crashed = simulate(asking, params, actions=fakes, queries=asked, crash="every")
+    open = simulate(composer.queries(part, all=ALL), params, actions=fakes, queries=asked)
 
     assert open.outcome == plain.outcome
     assert open.commits == plain.commits
     assert [(e.kind, e.fiber, e.turn, e.value) for e in open.history] == [
         (e.kind, e.fiber, e.turn, e.value) for e in plain.history
     ]
-    assert crashed.answers[-1] == open.answers[-1]
+
+
+@given(compositions(errors=()), INPUTS, plans())
+@settings(max_examples=60, **DRAWN)
+def test_crashes_at_every_commit_change_no_last_answer(part, params, fakes):
+    part, asked = composer.queries(part, all=ALL), [(1e9, "all")]
+
+    calm = simulate(part, params, actions=fakes, queries=asked)
+    crashed = simulate(part, params, actions=fakes, queries=asked, crash="every")
+
+    assert crashed.answers == calm.answers

@@ -38,6 +38,13 @@ def test_an_execution_is_asked_and_lists_its_queries(xingqiao, id):
     assert json.loads(xingqiao("execution", "query", id, "$variables").out) == {"left": 2}
 
 
+def test_an_execution_is_asked_by_the_id_that_its_user_gave_it(xingqiao, composition):
+    started = xingqiao("invoke", composition("q_named", MAIN), "-p", "n", "2", "--id", "orders/7 b")
+    assert started.code == 0, started.err
+
+    assert xingqiao("execution", "query", "orders/7 b", "seen").json == {"left": 2, "n": 2}
+
+
 def test_what_is_refused_says_why(xingqiao, refused, id):
     xingqiao("execution", "terminate", id)
 

@@ -43,6 +43,21 @@ async def test_one_fault_hides_no_other():
     assert sum("it refers to a missing record" in fault for fault in found.faults) >= 2
 
 
+async def test_answers_that_are_missing_are_told():
+    store = MemoryStore()
+    world = await begun(store, {"a": {}})
+    large = composer.let({"x": "x" * 5000}, "a")
+    await world.put(a=None, main=composer.queries(large, x=composer.var("x")))
+    await world.run("main")
+    await world.kill()
+    assert (await check(store)).faults == []
+
+    store._values.clear()
+
+    (fault,) = (await check(store)).faults
+    assert "it refers to a missing record" in fault
+
+
 async def test_what_cannot_be_read_is_told():
     store = FaultyStore(await stored(), 0, times=None, reads=True)
     store.armed = True

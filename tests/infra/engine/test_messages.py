@@ -154,6 +154,35 @@ async def test_of_two_with_one_id_at_the_same_time_one_is_taken(made):
     assert (await kinds(made, id)).count("MessageReceived") == 1
 
 
+async def test_one_that_ends_by_the_first_of_several_with_one_id_takes_one(made):
+    id = await made.start("main")
+    await made.settle()
+
+    taken = await asyncio.gather(*(tell(made, id, "go", n, message="x") for n in range(5)))
+
+    assert sorted(taken) == [False] * 4 + [True]
+
+
+async def test_what_is_listed_is_not_brought_into_memory(made):
+    id = await made.start("main")
+    await tell(made, id, "other", 1)
+    await made.settle()
+
+    assert await undelivered(made, id) == [1]
+    assert id not in made.engine._parts.runs
+
+
+async def test_a_mistake_while_a_step_tells_fails_the_step(made, monkeypatch):
+    async def broken(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr(made.engine.messages._identities, "run_of", broken)
+
+    answer = await made.record(await made.start("teller", {"to": UNKNOWN, "n": 1}))
+
+    assert answer["response"]["result"]["error"]["code"] == "InternalError"
+
+
 async def test_an_id_that_was_taken_is_so_after_the_end(made):
     id = await made.start("main")
     await tell(made, id, "go", 1, message="x")

@@ -105,6 +105,15 @@ async def test_a_message_with_an_id_starts_once_while_it_is_open(made):
     assert not await tell(made, first.activation, "go", 3, message="x")
 
 
+async def test_a_message_that_was_heard_starts_nothing_when_it_is_sent_again(made):
+    first, _ = await told(made, payload=1, message="x")
+    await made.result(first.activation)
+
+    again, new = await told(made, payload=1, message="x")
+
+    assert (again.activation, again.started, new) == (first.activation, False, False)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "error"),
     [

@@ -333,30 +333,42 @@ def waits(made, id):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_a_query_that_was_not_answered_before_a_crash_has_shown_nothing(when):
-    store = DyingStore(MemoryStore(), at=0, when=when)
+@pytest.mark.parametrize("at", range(6))
+async def test_a_crash_takes_nothing_back_that_a_query_has_shown(at, when):
+    """The process dies at each commit of three rounds and of the end, while queries are asked."""
+    store = DyingStore(MemoryStore(), at=at, when=when)
     made = await begun(store, {"ask": {}})
-    await made.put(ask=CALLBACK, count=COUNT)
-    id = await made.start("count")
+    rounds = composer.let({"done": 0}, composer.repeat(3, ROUND))
+    await made.put(ask=CALLBACK, main=composer.queries(rounds, seen=SEEN))
+    id = await made.start("main")
     await held(made)
-    store.armed = True
+    store.armed, shown = True, [0]
 
-    async with asyncio.TaskGroup() as tasks:
-        answer = tasks.create_task(
-            made.engine.answering.answer_step(GUEST, id, None, Success({"n": 1}))
-        )
-        query = tasks.create_task(asked(made, id))
-        await store.dead.wait()
-        for _ in range(9):
+    async def answer():
+        for number in (1, 2, 3):
+            await made.until(lambda: waits(made, id))
+            await made.engine.answering.answer_step(GUEST, id, None, Success({"n": number}))
+            await held(made, min(number + 1, 3))
+
+    async def ask():
+        while True:
+            shown.append((await asked(made, id))["done"])
             await anyio.lowlevel.checkpoint()
-        assert not answer.done()
-        seen = query.result()["done"] if query.done() else 0
-        answer.cancel()
-        query.cancel()
+
+    working = [asyncio.ensure_future(answer()), asyncio.ensure_future(ask())]
+    await asyncio.wait(
+        [working[0], asyncio.ensure_future(store.dead.wait())], return_when="FIRST_COMPLETED"
+    )
+    for _ in range(20):
+        await anyio.lowlevel.checkpoint()
+    for task in working:
+        task.cancel()
+    await asyncio.gather(*working, return_exceptions=True)
     made.store = store._store
     again = await restarted(made)
 
-    assert (await asked(again, id))["done"] >= seen
+    assert shown == sorted(shown)
+    assert (await asked(again, id))["done"] >= shown[-1]
     await again.kill()
 
 

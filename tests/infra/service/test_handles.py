@@ -53,7 +53,8 @@ async def test_an_execution_is_asked_about_its_state():
     state = {"waits_for": composer.var("who")}
     waits = composer.queries(composer.let({"who": ["anna"]}, composer.wait(3600)), state=state)
     async with embedded(compositions={"waits": waits}) as engine:
-        run = engine.execution(await engine.start("waits"))
+        await engine.start("waits", id="order-7")
+        run = engine.execution("order-7")
 
         answer = await run.query("state")
         answer["waits_for"].append("changed by the program that asked")
