@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Bytecode is kept even where the environment forbids it: a server then starts with a third less work.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test check docs schemas bench bench-peers attack audit lock
+.PHONY: setup demo test check docs schemas stubs bench bench-peers attack audit lock
 
 setup: .venv/ready
 .venv/ready: requirements.lock pyproject.toml
@@ -33,6 +33,9 @@ docs: setup  # the site, with every link checked: build/site/index.html
 
 schemas: setup  # the JSON Schemas that the package publishes, made of the rows of the combinators
 	$(BIN)/xingqiao schema composition > src/xingqiao/schemas/composition.json
+
+stubs: setup  # the types of the client's synchronous face, made of the asynchronous classes
+	mkdir -p build && $(BIN)/python -m tests.kit.client.stubs > build/blocking.pyi && $(BIN)/ruff format -q build/blocking.pyi && mv build/blocking.pyi infra/client/
 
 bench: setup
 	$(BIN)/python -m benchmarks

@@ -7,6 +7,7 @@ composer.Error
     UnauthorizedError        the caller's credentials are wrong or missing (401)
     ForbiddenError           it belongs to another namespace, and is not public (403)
     NotFoundError            it does not exist (404)
+      NotEndedError          it does not exist yet: it is under way (404)
     ConflictError            it exists already, or another caller changed it (409)
       TakenIdError           an execution cannot start under this id (409)
         AlreadyStartedError    one with the id is open
@@ -59,6 +60,12 @@ class NotFoundError(RefusedError):
 
     def __init__(self, text: str = "The requested resource does not exist.") -> None:
         super().__init__(text)
+
+
+class NotEndedError(NotFoundError):
+    """The record does not exist yet: its activation is under way."""
+
+    code = "NotEnded"
 
 
 class ConflictError(RefusedError):

@@ -153,6 +153,16 @@ MIRRORED = 120  # lines from which a module has a test file of its own
 ELSEWHERE = {  # modules that other suites hold to their laws
     "actions/ports.py": "contracts",
     "adapters/port.py": "contracts/test_adapters.py",
+    **{
+        f"infra/{each}.py": "contracts/test_handles.py"
+        for each in (
+            "client/calls",
+            "client/client",
+            "client/executions",
+            "handles/protocols",
+            "service/embedded_records",
+        )
+    },
     "infra/deploy/hosted/azure.py": "infra/deploy/test_azure_deployed.py",
     "infra/deploy/hosted/azure_table.py": "infra/deploy/test_azure_deployed.py",
     "infra/deploy/hosted/ports.py": "infra/deploy/hosted",

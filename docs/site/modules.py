@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-PUBLIC: Final = ("composer", "testing", "transactions", "embedded", "integrations")
+PUBLIC: Final = ("composer", "testing", "transactions", "embedded", "client", "integrations")
 WIDTH: Final = 90
 _GROUPS: Final = (  # heading, and the folders or modules of `composer` whose members stand under it
     ("Compositions and expressions", ("dsl", "expressions")),

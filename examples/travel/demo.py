@@ -125,7 +125,7 @@ async def stuck(demo):
     """Leaves a saga stuck: the inn is full, and the airline accepts no cancellation."""
     print("4. The inn is full, and the airline refuses to cancel Bo's seat")
     await demo.ask("Flight", FLIGHT, "set_refunds", allowed=False)
-    id = await demo.xingqiao.start("travel", demo.order("b-bo", "Bo"))
+    id = (await demo.xingqiao.start("travel", demo.order("b-bo", "Bo"))).id
     alarm = await demo.alarms.get()
     standing = await demo.xingqiao.engine.records.execution(NAMESPACE, alarm["executionId"])
     (fiber,) = [fiber for fiber in standing["fibers"] if fiber["waits"] == "operator"]

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import click
 
+from ..client import NAMESPACES
 from . import output
-from .client import NAMESPACES
 from .completion import key_names
 from .options import UNITS, as_json, confirmed, connected
 from .times import Duration

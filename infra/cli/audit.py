@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import click
 
+from ..client import NAMESPACES
 from . import output
-from .client import NAMESPACES
 from .options import as_json, connected
 from .times import Instant
 

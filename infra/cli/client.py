@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
-import json
-import os
 import ssl
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from ...composer import Error
-from . import dev_file, wskprops
-from .connection import BROKEN_OFF, FAILURES, Connection, basic, target
+from ..client import (
+    HOME,
+    MARGIN_S,
+    NAMESPACES,
+    NOT_FOUND,
+    CredentialsError,
+    Given,
+    Options,
+    Place,
+    PlaceError,
+    Request,
+    answer,
+    basic,
+    entity,
+    locate,
+    named,
+    segment,
+)
+from ..client import credentials_in as _credentials_in
+from .connection import BROKEN_OFF, FAILURES, Connection
 from .exit_codes import FAILED, MISSING, NOT_ALLOWED, TIMED_OUT, UNREACHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-NAMESPACES = "/api/v1/namespaces"
-NO_CONTENT, LEAST_ERROR, UNAUTHORIZED, NOT_FOUND = 204, 400, 401, 404
+UNAUTHORIZED = 401
 ACTIONS, ENTITIES, EXECUTIONS, ACTIVATIONS = "actions", "entities", "executions", "activations"
-URL = "http://127.0.0.1:3233"
-HINT = "Start a server with `xingqiao serve`, or name one with --url or XINGQIAO_URL"
+OPTIONS = Options(url="--url", auth="--auth", auth_file="--auth-file FILE", ca="--ca")
 WAIT_MS = 60_000
-_VARIABLES = ("XINGQIAO_URL", "XINGQIAO_AUTH", "XINGQIAO_AUTH_FILE")
 _EXIT_CODES: dict[int | None, int] = {
     401: NOT_ALLOWED, 403: NOT_ALLOWED, 404: MISSING, 408: TIMED_OUT, 504: TIMED_OUT,
 }  # fmt: skip
-MARGIN_S = 15.0  # seconds on top of the time that we ask the server to wait
 DEADLINE_S = WAIT_MS / 1000 + MARGIN_S
 
 
@@ -61,14 +71,6 @@ class ApiError(Error):
         return self.status == NOT_FOUND
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origins:
-    """The places that the URL and the credentials come from, as errors name them."""
-
-    url: str = "--url"
-    auth: str = "--auth"
-
-
 class Client:
     """A connection to a server, for one namespace.
 
@@ -76,8 +78,8 @@ class Client:
         url: URL of the server.
         auth: credentials, `uuid:key`.
         ca: PEM file of the trusted certificates; None for the certificates that this machine trusts.
+        place: the places that the URL and the credentials come from.
         wait_s: seconds to wait for the server.
-        origins: the places that the URL and the credentials come from.
 
     Raises:
         ApiError: `ca` cannot be read.
@@ -89,14 +91,16 @@ class Client:
         url: str,
         auth: str,
         ca: str | None = None,
-        origins: Origins | None = None,
+        place: Place | None = None,
         *,
         wait_s: float = DEADLINE_S,
     ) -> None:
         user, _, key = auth.partition(":")
         self._headers = {"Authorization": basic(user, key), "User-Agent": "xingqiao"}
         self.url, self.auth, self.ca = url, auth, ca
-        self._origins = origins or Origins()
+        self._place = place or Place(
+            url=url, auth=auth, ca=ca, url_from="--url", auth_from="--auth", options=OPTIONS
+        )
         context = None if ca is None else tls_context(ca)
         self._http = Connection(url, timeout_s=wait_s, context=context)
 
@@ -114,20 +118,19 @@ class Client:
         Raises:
             ApiError: the server refused the request or cannot be reached.
         """
-        return self._ask(method, f"{NAMESPACES}/_/{quote(path)}", body, query)[1]
+        return self._ask(method, f"{HOME}/{quote(path)}", body, query)[1]
 
     def ask_named(
         self, method: str, collection: str, name: str, *, body: Any = None, **query: Any
     ) -> Any:
         """Like `ask`, for a named resource: `name`, `package/name`, or in full `/namespace/name`."""
-        return self._ask(method, _path(collection, name), body, query)[1]
+        return self._ask(method, named(collection, name), body, query)[1]
 
     def ask_entity(
         self, method: str, type: str, key: str, *, body: Any = None, **query: Any
     ) -> tuple[int, Any]:
         """Like `ask`, for an entity. Returns the status too: 202 if a call has not ended yet."""
-        path = f"{_path(ENTITIES, type)}/keys/{_segment(key)}"
-        return self._ask(method, path, body, query)
+        return self._ask(method, entity(type, key), body, query)
 
     def ask_action(self, method: str, name: str, *, body: Any = None, **query: Any) -> Any:
         """Like `ask_named`, for an action."""
@@ -149,7 +152,7 @@ class Client:
         **query: Any,
     ) -> Any:
         """Like `ask`, for an execution by the id of a run or your own, which may have any characters."""
-        return self._ask(method, f"{NAMESPACES}/_/{of}/{_segment(id)}{rest}", body, query)[1]
+        return self._ask(method, f"{HOME}/{of}/{segment(id)}{rest}", body, query)[1]
 
     def get(self, path: str) -> Any:
         """Like `ask`, for any path of the server."""
@@ -167,64 +170,27 @@ class Client:
         query: dict[str, Any],
         headers: dict[str, str] | None = None,
     ) -> tuple[int, Any]:
-        given = {name: str(value).lower() if isinstance(value, bool) else str(value)
-                 for name, value in query.items() if value is not None}  # fmt: skip
-        sent = {**self._headers, **(headers or {})}
-        content = None
-        if body is not None:
-            content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
-            sent["Content-Type"] = "application/json"
+        request = Request(method=method, path=path, query=query, body=body, headers=headers or {})
+        sent = {**self._headers, **request.all_headers()}
         try:
-            response = self._http.request(method, target(path, given), content, sent)
+            response = self._http.request(method, request.target, request.content(), sent)
         except FAILURES as error:
             late = isinstance(error, TimeoutError)
+            why = self._place.unreached(error, str(error), cut=isinstance(error, BROKEN_OFF))
             raise ApiError(
-                f"the server at {self.url} cannot be reached: {self._unreached(error)}",
+                f"the server at {self.url} cannot be reached: {why}",
                 exit_code=TIMED_OUT if late else UNREACHED,
             ) from error
-        if response.status == NO_CONTENT:
-            return NO_CONTENT, None
         try:
-            document = json.loads(response.content)
+            told = answer(response.status, dict(response.headers), response.content)
         except ValueError:
-            raise ApiError(
-                f"the response of {self.url} ({response.status}) is not JSON: "
-                "check that --url names a Xingqiao server"
-            ) from None
-        failed_action = "x-openwhisk-activation-id" in response.headers
-        if response.status >= LEAST_ERROR and not failed_action:
-            text = document.get("error", document) if isinstance(document, dict) else document
-            gone = response.status == NOT_FOUND
-            what = f"{_shown(path)}: {text}" if gone else str(text)
-            if response.status == UNAUTHORIZED:
-                what = (
-                    f"{what}: the credentials come from {self._origins.auth}, and the server at "
-                    f"{self.url} does not accept them: check that they belong to this server"
-                )
-            raise ApiError(what, response.status, request=(method, path))
-        return response.status, document
-
-    def _unreached(self, error: Exception) -> str:
-        """The reason why the server cannot be reached, and the remedy."""
-        why = str(error).rstrip(".")
-        scheme, _, place = self.url.partition("://")
-        origin = f"The URL comes from {self._origins.url}"
-        if "CERTIFICATE_VERIFY_FAILED" in why:
-            return (
-                f"its certificate is not trusted ({why}). Give the PEM file of its certificate or "
-                "of its authority with --ca or XINGQIAO_CA"
-            )
-        if scheme == "https" and "SSL" in why:
-            return (
-                f"the TLS handshake failed ({why}). If the server does not serve HTTPS, use "
-                f"http://{place}. {origin}"
-            )
-        if scheme == "http" and isinstance(error, BROKEN_OFF):
-            return (
-                f"the connection was closed without a response ({why}). If the server serves "
-                f"HTTPS, use https://{place}. {origin}"
-            )
-        return f"{why}. {origin}. {HINT}"
+            raise ApiError(self._place.not_json(response.status)) from None
+        if told.is_refusal:
+            why = told.why(request)
+            if told.status == UNAUTHORIZED:
+                why = self._place.unauthorized(why)
+            raise ApiError(why, told.status, request=(method, path))
+        return told.status, told.document
 
     def invoke(
         self,
@@ -239,7 +205,7 @@ class Client:
         """Invokes an action. Returns status and response; 202 with an id if it has not ended yet."""
         query = {"blocking": blocking, "result": result, **options}
         headers = {} if token is None else {"idempotency-key": token}
-        return self._ask("POST", _path(ACTIONS, name), params, query, headers)
+        return self._ask("POST", named(ACTIONS, name), params, query, headers)
 
     def put_action(self, name: str, document: Any, *, overwrite: bool) -> Any:
         """Creates or updates an action. Returns the stored action."""
@@ -265,22 +231,6 @@ class Client:
             after = page["next"]
 
 
-def _path(collection: str, name: str) -> str:
-    """URL path of a named resource."""
-    namespace, _, rest = name[1:].partition("/") if name.startswith("/") else ("_", "", name)
-    return f"{NAMESPACES}/{quote(namespace)}/{collection}/{quote(rest)}"
-
-
-def _shown(path: str) -> str:
-    """Readable form of a path in the caller's namespace: `actions/package/name`."""
-    return unquote(path).removeprefix(f"{NAMESPACES}/_/")
-
-
-def _segment(text: str) -> str:
-    """Any text as one segment of a path. `.` and `..` alone would change the path: they are escaped."""
-    return text.replace(".", "%2E") if text in {".", ".."} else quote(text, safe="")
-
-
 def tls_context(ca: str) -> ssl.SSLContext:
     """Trusts the certificates of a PEM file.
 
@@ -302,10 +252,7 @@ def connect(  # noqa: PLR0913  where each may come from
     *,
     wait_s: float = DEADLINE_S,
 ) -> Client:
-    """Makes a client from options, the environment, `xingqiao dev`, or `.wskprops`, in that order.
-
-    The URL and the credentials of `xingqiao dev` belong together: they are used if neither is given, so
-    that a folder cannot send your own credentials to a server of its choice.
+    """Makes a client from options, the environment, `xingqiao dev`, or `.wskprops`, in that order: see `locate`.
 
     Args:
         url: URL of the server, from an option.
@@ -318,65 +265,19 @@ def connect(  # noqa: PLR0913  where each may come from
     Raises:
         ApiError: there are no credentials, the URL is not valid, or a file cannot be read.
     """
-    if auth and auth_file:
-        raise ApiError("--auth and --auth-file are both given: remove one of them")
-    nothing_given = not (url or auth or auth_file or any(map(os.environ.get, _VARIABLES)))
-    developed = dev_file.read() if nothing_given else None
-    if developed is not None:
-        (url, auth), auth_from = developed, f"AUTH in {dev_file.FILE}"
-    properties = wskprops.read()
-    url, url_from = _first(
-        (url, "--url" if developed is None else f"{dev_file.FILE}, which `xingqiao dev` wrote"),
-        (os.environ.get("XINGQIAO_URL"), "XINGQIAO_URL"),
-        (_host(properties.get("APIHOST")), f"APIHOST in {wskprops.path()}"),
-        (URL, "the default: --url, XINGQIAO_URL and .wskprops name none"),
-    )
-    if auth:
-        auth = auth.strip()
-    elif auth_file:
-        auth, auth_from = credentials_in(auth_file), f"the file {auth_file}"
-    else:
-        file = credentials_in(os.environ.get("XINGQIAO_AUTH_FILE"))
-        auth, auth_from = _first(
-            (os.environ.get("XINGQIAO_AUTH"), "XINGQIAO_AUTH"),
-            (file, "the file in XINGQIAO_AUTH_FILE"),
-            (properties.get("AUTH"), f"AUTH in {wskprops.path()}"),
-        )
-    auth = _checked(auth, auth_from)
-    ca = ca or os.environ.get("XINGQIAO_CA") or None
+    given = Given(url=url, auth=auth, auth_file=auth_file, ca=ca, auth_from=auth_from)
     try:
-        origins = Origins(url=url_from, auth=auth_from)
-        return Client(url.rstrip("/"), auth, ca, origins, wait_s=wait_s)
+        place = locate(given, OPTIONS)
+    except CredentialsError as error:
+        raise ApiError(str(error), exit_code=NOT_ALLOWED) from error
+    except PlaceError as error:
+        raise ApiError(str(error)) from error
+    try:
+        return Client(place.url, place.auth, place.ca, place, wait_s=wait_s)
     except ValueError as error:
-        raise ApiError(f"{url} (from {url_from}) is not a valid URL: {error}") from error
-
-
-def _checked(auth: str | None, origin: str) -> str:
-    """Credentials in their form.
-
-    Raises:
-        ApiError: they are missing or malformed.
-    """
-    if not auth:
         raise ApiError(
-            "the credentials are missing: set XINGQIAO_AUTH to UUID:KEY, or give --auth-file FILE "
-            "(the server prints the credentials at its first start)",
-            exit_code=NOT_ALLOWED,
-        )
-    if ":" not in auth:
-        raise ApiError(
-            f"the credentials from {origin} must have the form UUID:KEY, with a ':'",
-            exit_code=NOT_ALLOWED,
-        )
-    return auth
-
-
-def _first(*offers: tuple[str | None, str]) -> tuple[str, str]:
-    """The first value that is given, with the place that it comes from; "" if there is none."""
-    given = (
-        (value.strip(), place) for value, place in offers if value
-    )  # a variable that is set from a file may end with a newline
-    return next(((value, place) for value, place in given if value), ("", ""))
+            f"{place.url} (from {place.url_from}) is not a valid URL: {error}"
+        ) from error
 
 
 def credentials_in(file: str | None) -> str | None:
@@ -385,16 +286,7 @@ def credentials_in(file: str | None) -> str | None:
     Raises:
         ApiError: the file cannot be read.
     """
-    if not file:
-        return None
     try:
-        return Path(file).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise ApiError(f"the credentials file {file} cannot be read: {why}") from error
-
-
-def _host(apihost: str | None) -> str | None:
-    if not apihost:
-        return None
-    return apihost if "://" in apihost else f"https://{apihost}"
+        return _credentials_in(file)
+    except PlaceError as error:
+        raise ApiError(str(error)) from error

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import http.client
 import select
-from base64 import b64encode
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from ...composer import Error
+from ..client import basic
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
 
-SAFE = "/%:@!$&'()*+,;=~"  # characters of a path that stand for themselves, or are encoded already
 FAILURES = (OSError, http.client.HTTPException)
 """The errors of `Connection.request`: the server was not reached, or did not answer in HTTP."""
 BROKEN_OFF = (ConnectionResetError, BrokenPipeError, http.client.HTTPException)
@@ -100,17 +99,6 @@ class Connection:
                 host, port, timeout=self._timeout_s, context=self._context
             )
         return http.client.HTTPConnection(host, port, timeout=self._timeout_s)
-
-
-def target(path: str, query: Mapping[str, str]) -> str:
-    """A path and a query as a request names them, with all other characters encoded."""
-    encoded = quote(path, safe=SAFE)
-    return f"{encoded}?{urlencode(query, quote_via=quote)}" if query else encoded
-
-
-def basic(user: str, password: str) -> str:
-    """The header `Authorization` for HTTP Basic authentication."""
-    return f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
 def _parsed(url: str) -> SplitResult:

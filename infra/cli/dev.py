@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from ...composer import Error
+from ..client import dev_file
 from ..clock import SystemClock
 from ..settings import write_secret
-from . import deployments, dev_file, output
+from . import deployments, output
 from .client import Client
 from .dev_server import READY
 from .files import FileError

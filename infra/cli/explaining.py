@@ -11,7 +11,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from .client import NAMESPACES, ApiError
+from ..client import NAMESPACES
+from .client import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from ..client import wskprops
 from . import output
 from .client import credentials_in
 from .options import as_json
-from .wskprops import path, read, write
 
 NAMES = {  # option: its name in the file
     "apihost": "APIHOST",
@@ -52,7 +52,7 @@ def set_(auth_file: str | None, *, as_json: bool, **given: str | None) -> None:
     for name, value in changes.items():
         if "\n" in value:
             raise click.UsageError(f"the value of {name} must be a single line")
-    write({**read(), **changes})
+    wskprops.write({**wskprops.read(), **changes})
     if as_json:
         output.write_json({"set": sorted(changes)})
         return
@@ -73,7 +73,7 @@ def unset(*, as_json: bool, **given: bool) -> None:
         raise click.UsageError(
             "there is nothing to unset: give --apihost, --auth, --namespace or --apiversion"
         )
-    write({name: value for name, value in read().items() if name not in gone})
+    wskprops.write({name: value for name, value in wskprops.read().items() if name not in gone})
     if as_json:
         output.write_json({"removed": sorted(gone)})
     else:
@@ -92,8 +92,8 @@ def get(*, everything: bool, as_json: bool, **given: bool) -> None:
     wanted = {NAMES[name] for name, chosen in given.items() if chosen}
     if everything or not wanted:
         wanted = set(NAMES.values())
-    found = {name: value for name, value in read().items() if name in wanted}
+    found = {name: value for name, value in wskprops.read().items() if name in wanted}
     if as_json:
         output.write_json(found)
     else:
-        output.table(("property", "value"), found.items(), f"no properties in {path()}")
+        output.table(("property", "value"), found.items(), f"no properties in {wskprops.path()}")

@@ -107,6 +107,8 @@ class Records:
             return made
         result = await stored_values.result(self._store, body)
         made["response"] |= {"result": result, "size": body["size"]}
+        if "code" in body:
+            made["code"] = body["code"]
         if Closed(*body["closed"]).billed_ms is not None:
             components = await self._components(row)
             made["logs"] = [component.id for component in components]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 
-from ...actions import ActivationRow, NotFoundError, Query
+from ...actions import ActivationRow, NotEndedError, NotFoundError, Query
 from .news import of
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ class Watching:
         """An activation's record. Waits for the end of a call, a step or an execution that is under way.
 
         Raises:
-            NotFoundError: there is none in this namespace, or it has not ended in time.
+            NotFoundError: there is none in this namespace.
+            NotEndedError: it has not ended in time.
             UnavailableError: the server is stopping.
         """
 
@@ -92,13 +93,15 @@ class Watching:
                 if not await self._is_under_way(namespace, id):
                     raise
                 return None, False
+            if "response" in record and await self._goes_on(id):
+                return None, False
             return record, "response" in record
 
         if not wait_s:
             return await self._records.activation(namespace, id)
         record = await self._fresh((id,), wait_s, read)
         if record is None:
-            raise NotFoundError
+            raise NotEndedError
         return record
 
     async def history(
@@ -223,6 +226,13 @@ class Watching:
         saved = await self._store.load(execution)
         body: Stored = {} if saved is None else orjson.loads(saved.execution.body)
         return body["parent"][0] if "parent" in body else None
+
+    async def _goes_on(self, id: str) -> bool:
+        """True if an execution that had ended, and has a record of that, goes on since: it was redriven."""
+        if id in self._parts.runs:
+            return True
+        saved = await self._store.load(id)
+        return saved is not None and saved.execution.ended_ms is None
 
     async def _is_under_way(self, namespace: str, id: str) -> bool:
         """True if an activation without a record will have one: a call, an execution, or one of its steps."""

@@ -74,7 +74,7 @@ def refused(request: Request, error: Exception) -> Json:
         headers = {"WWW-Authenticate": 'Basic realm="OpenWhisk secure realm"'}
         return failed(request, status, str(error), headers)
     if isinstance(error, InDoubtError) and error.activation is not None:
-        about = {"activationId": error.activation}
+        about: dict[str, JSON] = {"activationId": error.activation}
         headers = {**RETRY_AFTER, "x-openwhisk-activation-id": error.activation}
         return failed(request, status, str(error), headers, about)
     if isinstance(error, UnavailableError | BusyError):

@@ -13,17 +13,18 @@ if TYPE_CHECKING:
     from .backups import Backup, back_up, restore
     from .doctor import examine
     from .embedded_engine import Embedded, embedded
+    from .embedded_records import EntityHandle
     from .findings import Finding
-    from .handles import NAMESPACE, ActionError, ExecutionHandle
+    from .handles import NAMESPACE, ExecutionHandle
     from .keys import readable, rotate
     from .logs import set_up_logs
     from .server import serve
 
 __all__ = [
     "NAMESPACE",
-    "ActionError",
     "Backup",
     "Embedded",
+    "EntityHandle",
     "ExecutionHandle",
     "Finding",
     "back_up",
@@ -40,9 +41,9 @@ __all__ = [
 
 _MODULES = {
     "NAMESPACE": "handles",
-    "ActionError": "handles",
     "Backup": "backups",
     "Embedded": "embedded_engine",
+    "EntityHandle": "embedded_records",
     "ExecutionHandle": "handles",
     "Finding": "findings",
     "back_up": "backups",

@@ -21,14 +21,16 @@ from ...actions import (
     Action,
     Call,
     InvalidError,
-    Query,
     StartOptions,
     UnavailableError,
+    check_token,
 )
 from ...composer import ActionFunction, Failure, Name
+from ..handles import failed
 from ..settings import Settings
 from .app import open_service
-from .handles import CLOSED, FOREVER_S, NAMESPACE, ActionError, ExecutionHandle
+from .embedded_records import EmbeddedRecords
+from .handles import CLOSED, FOREVER_S, NAMESPACE, ExecutionHandle
 from .schedule_handles import ScheduleHandle
 
 if TYPE_CHECKING:
@@ -38,19 +40,19 @@ if TYPE_CHECKING:
 
     from ...composer import JSON, Composition, Outcome
     from ..engine import Engine
+    from ..handles import Telling
     from ..stepfunctions import Call as Operations
     from .app import Service
 
-    Telling = tuple[str, JSON] | tuple[str, JSON, str]
 
-
-class Embedded:
+class Embedded(EmbeddedRecords):
     """An engine and its actions, in the namespace `guest`."""
 
     def __init__(
         self, engine: Engine, serve: Callable[[str], Awaitable[ASGIApp]] | None = None
     ) -> None:
-        self.engine, self._serve = engine, serve
+        super().__init__(engine, self.define)
+        self._serve = serve
 
     # --- definitions -------------------------------------------------------------------------
 
@@ -130,7 +132,7 @@ class Embedded:
         options = StartOptions(id=id, on_open=on_open, on_closed=on_closed)
         _, outcome = await self._run(_call(name, params, token, options))
         if isinstance(outcome, Failure):
-            raise ActionError(outcome)
+            raise failed(outcome)
         return outcome.value
 
     async def run(  # noqa: PLR0913  the options of a start
@@ -168,8 +170,8 @@ class Embedded:
         token: str = "",
         attributes: dict[str, JSON] | None = None,
         memo: JSON = None,
-    ) -> str:
-        """Starts an action without waiting. Returns its id once the start is durable; arguments as for `invoke`.
+    ) -> ExecutionHandle:
+        """Starts an action without waiting. Returns its handle once the start is durable.
 
         Args:
             name: the action.
@@ -187,11 +189,12 @@ class Embedded:
         options = StartOptions(
             id=id, on_open=on_open, on_closed=on_closed, attributes=attributes or {}, memo=memo
         )
-        return (await self.engine.invoke(_call(name, params, token, options))).activation
+        begun = (await self.engine.invoke(_call(name, params, token, options))).activation
+        return self.execution(id, begun) if id else self.execution(begun)
 
     async def tell_or_start(
         self, name: str, params: dict[str, JSON] | None = None, *, id: str, message: Telling
-    ) -> str:
+    ) -> ExecutionHandle:
         """Tells the open execution with your id a message, or starts one that is told it first, in one commit.
 
         Args:
@@ -201,55 +204,14 @@ class Embedded:
             message: `(name, payload)`, or `(name, payload, message id)`: a message id is taken once.
 
         Returns:
-            The id of the run that is told.
+            The handle of the run that is told.
 
         Raises:
             RefusedError: the composition does not exist, or the message is refused.
         """
         call = _call(name, params, "", StartOptions(id=id, on_open="use"))
         invoked, _ = await self.engine.messages.tell_or_start(call, *message)
-        return invoked.activation
-
-    # --- executions --------------------------------------------------------------------------
-
-    def execution(self, id: str, run: str | None = None) -> ExecutionHandle:
-        """The execution with this id, or the run of an action that was invoked by itself.
-
-        Args:
-            id: the id of a run, or the one that you gave: then the open run, else the newest.
-            run: another run of the execution with your id.
-        """
-        return ExecutionHandle(self.engine, id, self.define, run)
-
-    async def executions(
-        self,
-        where: str | None = None,
-        *,
-        name: str | None = None,
-        status: str | None = None,
-        limit: int = 30,
-        skip: int = 0,
-    ) -> list[dict[str, JSON]]:
-        """Executions of compositions, the newest first; of one action or in one status, if given.
-
-        Args:
-            where: a filter, such as `"status = 'failed' and customer = 'anna' order by ended"`.
-            name: of an action.
-            status: of the executions.
-            limit: maximum number of executions.
-            skip: number of executions to leave out at the start.
-
-        Raises:
-            InvalidFilterError: the filter is malformed, or names an attribute that is not declared.
-        """
-        query = Query(namespace=NAMESPACE, name=name, status=status, limit=limit, skip=skip)
-        if where is not None:
-            return (await self.engine.finding.page(query, where)).executions
-        return await self.engine.records.executions(query)
-
-    async def history(self, id: str) -> list[dict[str, JSON]]:
-        """All history entries so far of a composition's execution: see `ExecutionHandle.history`."""
-        return await self.execution(id).history()
+        return self.execution(id, invoked.activation)
 
     async def declare(self, name: str, type: str) -> None:
         """Declares an attribute by which executions are found.
@@ -299,6 +261,8 @@ async def _served(service: Service, settings: Settings, auth: str) -> ASGIApp:
 
 
 def _call(name: str, params: dict[str, JSON] | None, token: str, options: StartOptions) -> Call:
+    if token:
+        check_token(token)
     return Call(
         name=_name(name),
         params=params or {},

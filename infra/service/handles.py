@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...actions import StartOptions, UnavailableError
-from ...composer import APPLICATION_ERROR, NOTHING, Error, Failure, Success, boxed, changed, copied
+from ...composer import APPLICATION_ERROR, NOTHING, Failure, Success, boxed, changed, copied
 from ..engine import Place
+from ..handles import failed, history
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ...composer import JSON, Composition
     from ..engine import Engine
+    from ..handles import Document, Listing
 
 NAMESPACE = "guest"
 PAGE = 1000
 CLOSED = "The engine was closed before execution {id} had ended. It goes on when the engine is opened again."
 FOREVER_S = 366 * 24 * 3600.0
-
-
-class ActionError(Error):
-    """An invoked action has failed; `failure` has its code, its error and the classes of its exception."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
 
 
 class ExecutionHandle:
@@ -41,33 +35,62 @@ class ExecutionHandle:
         id: str,
         define: Callable[[Composition], Awaitable[None]],
         run: str | None = None,
+        document: Document | None = None,
     ) -> None:
-        self._engine, self.id, self._define, self.run = engine, id, define, run
+        self._engine, self._id, self._define = engine, id, define
+        self._given_run, self._document = run, document
+
+    @property
+    def id(self) -> str:
+        """The id of the execution: the one that you gave it, or the id of its run."""
+        return self._id
+
+    @property
+    def run(self) -> str | None:
+        """The run that the handle was made for; None for the open run, else the newest."""
+        return self._given_run
+
+    @property
+    def document(self) -> Document | None:
+        """The execution as the list that it comes from has shown it; None if it comes from no list."""
+        return self._document
+
+    def __str__(self) -> str:
+        return self._id
+
+    def __repr__(self) -> str:
+        return f"<execution {self._id}>"
 
     async def _run(self) -> str:
-        return await self._engine.identities.run_of(NAMESPACE, self.id, self.run)
+        return await self._engine.identities.run_of(NAMESPACE, self._id, self._given_run)
 
-    async def wait(self, seconds: float | None = None) -> JSON:
+    async def result(self, timeout: float | None = None) -> JSON:  # noqa: ASYNC109  the engine waits
         """Waits for an execution to end. Returns its result.
+
+        Args:
+            timeout: seconds to wait; None for no limit.
 
         Raises:
             NotFoundError: there is no such execution.
-            ActionError: it has failed, or was cancelled.
-            TimeoutError: it has not ended within `seconds`. It goes on.
+            ActionError: it has failed; ActionTimedOutError, ActionCancelledError and ActionTerminatedError tell
+                the other ways to end.
+            TimeoutError: it has not ended within `timeout`. It goes on.
             UnavailableError: the engine was closed meanwhile.
         """
         outcome = await self._engine.calls.outcome(
-            NAMESPACE, await self._run(), FOREVER_S if seconds is None else seconds
+            NAMESPACE, await self._run(), FOREVER_S if timeout is None else timeout
         )
-        if outcome is None and seconds is None:
+        if outcome is None and timeout is None:
             raise UnavailableError(CLOSED.format(id=self.id))
         if outcome is None:
-            raise TimeoutError(f"execution {self.id} has not ended within {seconds} s; it goes on")
+            raise TimeoutError(f"execution {self.id} has not ended within {timeout} s; it goes on")
         if isinstance(outcome, Failure):
-            raise ActionError(outcome)
+            raise failed(outcome)
         return outcome.value
 
-    async def status(self) -> dict[str, JSON]:
+    wait = result  # its earlier name
+
+    async def status(self) -> Document:
         """The state of a composition's execution and of its fibers, as the HTTP API shows it.
 
         Raises:
@@ -75,20 +98,21 @@ class ExecutionHandle:
         """
         return await self._engine.records.execution(NAMESPACE, await self._run())
 
-    async def history(self) -> list[dict[str, JSON]]:
-        """All history entries so far of a composition's execution.
+    def history(self, *, follow: bool = False) -> Listing[Document]:
+        """The history entries so far. With `follow`, `async for` also waits for those to come.
 
         Raises:
             NotFoundError: there is no such execution.
         """
-        entries: list[dict[str, Any]] = []
-        run = await self._run()
-        while True:
-            after = entries[-1]["seq"] if entries else 0
-            page = await self._engine.records.history(NAMESPACE, run, after=after, limit=PAGE)
-            entries += page
-            if len(page) < PAGE:
-                return entries
+
+        async def read(after: int, wait_s: float) -> tuple[list[Document], bool]:
+            found = await self._engine.watching.history(
+                NAMESPACE, await self._run(), after=after, limit=PAGE, wait_s=wait_s
+            )
+            ended = found.row.ended_ms is not None and len(found.entries) < PAGE
+            return found.entries, ended
+
+        return history(read, follow=follow)
 
     async def query(self, name: str, *, reject: str = "") -> JSON:
         """Answers a query that the composition declares, or a built-in one such as `$variables`.

@@ -6,6 +6,7 @@ Public modules, which keep working from release to release:
 - `xingqiao.testing`: runs compositions with faked actions, in virtual time;
 - `xingqiao.transactions`: `entity`, the decorator of stateful functions;
 - `xingqiao.embedded`: the engine in a program of your own;
+- `xingqiao.client`: the client of a server, with the same methods;
 - `xingqiao.integrations`: the classes for a package that adds service integrations.
 
 All other modules may change in any release. Each of the modules above is loaded when it is first used.
@@ -19,9 +20,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from . import composer, embedded, integrations, testing, transactions
+    from . import client, composer, embedded, integrations, testing, transactions
 
-__all__ = ["composer", "embedded", "integrations", "testing", "transactions"]
+__all__ = ["client", "composer", "embedded", "integrations", "testing", "transactions"]
 
 
 def __getattr__(name: str) -> ModuleType:

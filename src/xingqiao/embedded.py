@@ -1,6 +1,27 @@
 """The engine in a program of your own: `async with embedded() as engine`."""
 
 from .actions import RefusedError
-from .infra.service import NAMESPACE, ActionError, Embedded, ExecutionHandle, embedded
+from .infra.handles import (
+    ActionCancelledError,
+    ActionError,
+    ActionTerminatedError,
+    ActionTimedOutError,
+    Listing,
+    Xingqiao,
+)
+from .infra.service import NAMESPACE, Embedded, EntityHandle, ExecutionHandle, embedded
 
-__all__ = ["NAMESPACE", "ActionError", "Embedded", "ExecutionHandle", "RefusedError", "embedded"]
+__all__ = [
+    "NAMESPACE",
+    "ActionCancelledError",
+    "ActionError",
+    "ActionTerminatedError",
+    "ActionTimedOutError",
+    "Embedded",
+    "EntityHandle",
+    "ExecutionHandle",
+    "Listing",
+    "RefusedError",
+    "Xingqiao",
+    "embedded",
+]

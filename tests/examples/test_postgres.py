@@ -23,7 +23,7 @@ from psycopg.conninfo import make_conninfo
 from tests.kit.infra.servers import AUTH, DEADLINE_S, XINGQIAO, running
 from xingqiao import composer
 from xingqiao.actions import Query
-from xingqiao.infra.service.embedded_engine import ActionError, embedded
+from xingqiao.embedded import ActionError, embedded
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "postgres"
 PREPARED = 20  # transactions that a server of our own may have prepared
@@ -386,7 +386,7 @@ async def test_an_engine_that_stops_between_prepare_and_commit_commits_afterward
 
     async with opened(tmp_path, commit=never) as xingqiao:
         await account(xingqiao, "deposit", amount=100)
-        id = await xingqiao.start("purchase", BUYING)
+        id = (await xingqiao.start("purchase", BUYING)).id
         await reached.wait()
 
     async with opened(tmp_path) as xingqiao:

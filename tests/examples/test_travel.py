@@ -144,7 +144,7 @@ class World:
         await registry.put(Trigger, Name.parse(alarm), {}, overwrite=True)
         links = {"trigger": alarm, "action": "call_operator"}
         await registry.put(Rule, Name.parse("/guest/call"), links, overwrite=True)
-        id = await self.xingqiao.start("travel", order)
+        id = (await self.xingqiao.start("travel", order)).id
         assert await called == id
         return id
 

@@ -14,7 +14,7 @@ from tests.kit.composer.modules import defined
 from tests.kit.transactions.types import Account, Stack, add, alone, asked, both, total
 from xingqiao import composer
 from xingqiao.composer import CaptureError, CompositionError
-from xingqiao.infra.service.embedded_engine import ActionError, embedded
+from xingqiao.embedded import ActionError, embedded
 from xingqiao.transactions import EntityType, adapter, entity
 
 globals()["foreign"] = object()  # no statement defines the name `foreign`

@@ -507,7 +507,7 @@ async def test_a_crash_asks_after_an_execution_again_and_starts_no_other(rig, tm
     async with service(rig, data=tmp_path / "data") as engine:
         await engine.put("machine", {"exec": {"kind": STATES, "function": machine}})
         await engine.deploy("main", composer.sequence("machine"))
-        id = await engine.start("main", {"gate": str(gate)})
+        id = (await engine.start("main", {"gate": str(gate)})).id
         await until(lambda: rig.calls("gated-task") == 1)
         await taken_in(engine, id)
     await asyncio.to_thread(gate.write_text, "go on")
@@ -540,7 +540,7 @@ async def test_an_execution_that_nobody_waits_for_is_stopped(rig):
     async with service(rig) as engine:
         await engine.put("machine", {"exec": {"kind": STATES, "function": machine}})
         await engine.deploy("main", composer.sequence("machine"))
-        id = await engine.start("main")
+        id = (await engine.start("main")).id
         await taken_in(engine, id)
         await engine.service.engine.cancel("guest", id)
         states = rig.client("stepfunctions")

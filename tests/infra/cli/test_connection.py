@@ -11,7 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.kit.edge.certificates import Authority
-from xingqiao.infra.cli.connection import FAILURES, Connection, ProxyError, basic, target
+from xingqiao.infra.cli.connection import FAILURES, Connection, ProxyError
+from xingqiao.infra.client import basic, target
 
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 

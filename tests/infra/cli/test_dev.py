@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.kit.infra.servers import AUTH, DEADLINE_S, XINGQIAO
-from xingqiao.infra.cli import dev_file
 from xingqiao.infra.cli.client import ApiError, connect
+from xingqiao.infra.client import dev_file
 
 PLAIN = "def main(params):\n    print('says', %r)\n    return {'n': %s}\n"
 

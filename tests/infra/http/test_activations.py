@@ -184,3 +184,42 @@ async def test_a_browser_may_ask_what_it_may_do(client):
 
     assert answer.status_code == 200
     assert "DELETE" in answer.headers["access-control-allow-methods"]
+
+
+# --- for programs --------------------------------------------------------------------------------
+
+
+async def test_a_failure_has_its_code(world, client):
+    await world.put("lose", "lose")
+
+    record = await world.record(await world.start("lose"))
+
+    assert record["code"] == "Lost"
+
+
+async def test_what_has_not_ended_in_time_is_told_from_what_does_not_exist(world, client):
+    await world.put("hold", "hold")
+    id = await world.start("hold")
+
+    late = await client.get(f"/activations/{id}", params={"wait": 1})
+    missing = await client.get(f"/activations/{UNKNOWN}", params={"wait": 1})
+
+    assert (late.status_code, late.json()["code"]) == (404, "NotEnded")
+    assert missing.json()["code"] == missing.headers["x-request-id"]
+
+
+async def test_a_wait_for_a_redriven_execution_waits_for_its_new_end(world, client):
+    await world.put("fail", "fail")
+    await world.put("hold", "hold")
+    await world.put("p", composer.sequence("fail"))
+    id = await world.ended("p")
+    corrected = {"composition": composer.sequence("hold").to_json()}
+    await client.post(f"/executions/{id}/redrive", json=corrected)
+
+    late = await client.get(f"/activations/{id}", params={"wait": 1})
+    held = await world.hands.held.get()
+    world.hands.answer(held.activation, Success({"n": 1}))
+    record = await world.record(id)
+
+    assert late.json()["code"] == "NotEnded"
+    assert record["response"]["result"] == {"n": 1}

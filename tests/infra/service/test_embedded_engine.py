@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from xingqiao.infra.service.embedded_engine import ActionError, embedded
+from xingqiao.embedded import ActionError, embedded
 
 SERVER = (
     "aiohttp.web",

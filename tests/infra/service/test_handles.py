@@ -25,7 +25,7 @@ async def test_an_execution_is_seen_stopped_and_taken_up_again():
     async with embedded(actions=[double, fails]) as engine:
         await engine.deploy("waits", composer.sequence(double, composer.wait(3600), double))
         await engine.deploy("broken", composer.sequence(double, fails))
-        id = await engine.start("waits", {"n": 1})
+        id = (await engine.start("waits", {"n": 1})).id
         with pytest.raises(TimeoutError):
             await engine.execution(id).wait(0.01)
         assert [doc["executionId"] for doc in await engine.executions(name="waits")] == [id]

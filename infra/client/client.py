@@ -1,0 +1,268 @@
+"""A server as a program works with it: deploy, invoke, and look after executions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...actions import InvalidError, NotFoundError
+from ...composer import ActionFunction, CaptureError, Failure
+from ..handles import failed, listed
+from .executions import RemoteEntity, RemoteExecution
+from .wire import HOME, Request, execution, named, segment
+
+if TYPE_CHECKING:
+    from ...composer import JSON, Composition, Outcome
+    from ..handles import Document, Listing, Page, Telling
+    from .calls import Calls
+
+
+class _Actions:
+    """Deploys actions and runs them."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def deploy(self, name: str, composition: Composition) -> None:
+        """Deploys a composition as an action, with the actions that it defines inline.
+
+        A composition that is deployed already in this form gets no new version.
+
+        Raises:
+            RefusedError: a definition is malformed.
+        """
+        await self.define(composition)
+        tree = composition.to_json()
+        try:
+            before = await self._calls.ask("GET", named("actions", name))
+        except NotFoundError:
+            before = {"exec": {}}
+        if before["exec"].get("composition") != tree:
+            await self.put(name, {"exec": {"kind": "composition", "composition": tree}})
+
+    async def define(self, composition: Composition) -> None:
+        """Deploys the actions that a composition defines inline, without the composition.
+
+        A function of your program is sent as source: it runs on the server, without the rest of your module.
+
+        Raises:
+            RefusedError: a definition is malformed, or the source of a function cannot be sent.
+        """
+        for name, definition in composition.definitions():
+            if isinstance(definition, ActionFunction):
+                try:
+                    document = definition.definition()
+                except CaptureError as error:
+                    raise InvalidError(str(error)) from error
+                await self.put(name, document)
+            else:
+                await self.put(name, definition)
+
+    async def put(self, name: str, document: JSON) -> None:
+        """Creates or updates an action from a document in the form of the HTTP API.
+
+        Raises:
+            RefusedError: the document is malformed.
+        """
+        await self._calls.ask("PUT", named("actions", name), document, overwrite=True)
+
+    async def invoke(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
+    ) -> JSON:
+        """Runs an action to its end. Returns its result.
+
+        Args:
+            name: the action.
+            params: its parameters.
+            id: your id for the execution, unique among the open executions.
+            on_open: what happens if an execution with this id is open: `fail`, `use` it, use it only if it
+                has the `same` action and parameters, or `terminate` it and start.
+            on_closed: what happens if the newest execution with this id has ended: `allow` the start, allow
+                it only if that has failed (`allow_failed`), or `reject` it.
+            token: an idempotency key: all calls with the same key start one execution. Without one the
+                client makes its own, so that an answer that is lost does not run the action twice.
+
+        Raises:
+            RefusedError: no action has this name, or a limit refuses the call.
+            TakenIdError: an execution has the id, and a policy refuses the start.
+            ActionError: the action has failed.
+        """
+        options = _options(id, on_open, on_closed)
+        _, outcome = await self._calls.run(name, params, token, options)
+        if isinstance(outcome, Failure):
+            raise failed(outcome)
+        return outcome.value
+
+    async def run(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
+    ) -> tuple[str, Outcome]:
+        """Runs an action to its end. Returns the activation's id and the outcome; arguments as for `invoke`.
+
+        Raises:
+            RefusedError: no action has this name, or a limit refuses the call.
+        """
+        options = _options(id, on_open, on_closed)
+        return await self._calls.run(name, params, token, options)
+
+    async def start(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
+    ) -> RemoteExecution:
+        """Starts an action without waiting. Returns its handle once the start is durable; arguments as for `invoke`.
+
+        Raises:
+            RefusedError: no action has this name, or a limit refuses the call.
+        """
+        options = _options(id, on_open, on_closed)
+        begun = await self._calls.start(name, params, token, options)
+        if not id:
+            return RemoteExecution(self._calls, begun, self.define)
+        return RemoteExecution(self._calls, id, self.define, begun)
+
+    async def tell_or_start(
+        self, name: str, params: dict[str, JSON] | None = None, *, id: str, message: Telling
+    ) -> RemoteExecution:
+        """Tells the open execution with your id a message, or starts one that is told it first, in one commit.
+
+        Args:
+            name: the composition to start if no execution with the id is open.
+            params: its parameters.
+            id: your id for the execution.
+            message: `(name, payload)`, or `(name, payload, message id)`: a message id is taken once.
+
+        Returns:
+            The handle of the run that is told.
+
+        Raises:
+            InDoubtError: the connection was lost. The execution may have been told; with a message id, call again.
+            RefusedError: the composition does not exist, or the message is refused.
+        """
+        told, payload, *rest = message
+        request = Request(
+            method="POST",
+            path=execution(id, "messages", told),
+            query={"start": name, "message": rest[0] if rest else None},
+            body={"input": params or {}, "payload": payload},
+            repeatable=bool(rest),
+        )
+        answer = (await self._calls.transport.ask(request)).document
+        return RemoteExecution(self._calls, id, self.define, answer["executionId"])
+
+
+def _options(id: str, on_open: str, on_closed: str) -> dict[str, JSON]:
+    """The options of a start as the query of a request."""
+    if not id and (on_open, on_closed) == ("fail", "allow"):
+        return {}
+    return {"id": id or None, "on_open": on_open, "on_closed": on_closed}
+
+
+class Client(_Actions):
+    """A server, in the namespace that the credentials belong to. `connect` makes it."""
+
+    def __repr__(self) -> str:
+        return f"<client of {self._calls.transport.place.url}>"
+
+    def execution(self, id: str, run: str | None = None) -> RemoteExecution:
+        """The handle of an execution, or of a run of an action that was invoked by itself.
+
+        Args:
+            id: the id of a run, or the one that you gave: then the open run, else the newest.
+            run: another run of the execution with your id.
+        """
+        return RemoteExecution(self._calls, str(id), self.define, run)
+
+    def executions(
+        self,
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        limit: int | None = None,
+        skip: int = 0,
+    ) -> Listing[RemoteExecution]:
+        """Executions of compositions, the newest first; of one action or in one status, if given.
+
+        `async for` goes over their handles, `await` returns documents (30 if there is no limit).
+        """
+
+        async def read(page: Page) -> list[Document]:
+            return await self._page("executions", page, name=name, status=status)
+
+        return listed(read, self._found, "executionId", limit=limit, skip=skip)
+
+    def _found(self, doc: Document) -> RemoteExecution:
+        return RemoteExecution(self._calls, doc["executionId"], self.define, None, doc)
+
+    def history(self, id: str) -> Listing[Document]:
+        """The history of an execution: see `RemoteExecution.history`."""
+        return self.execution(id).history()
+
+    def entity(self, type: str, key: str) -> RemoteEntity:
+        """The handle of an entity."""
+        return RemoteEntity(self._calls, type, key)
+
+    async def fire(self, trigger: str, payload: dict[str, JSON] | None = None) -> str | None:
+        """Fires a trigger. Returns the id of its activation; None if no rule is active.
+
+        Raises:
+            NotFoundError: no trigger has this name.
+            InDoubtError: the connection was lost. The trigger may have fired.
+        """
+        return (await self._calls.ask("POST", named("triggers", trigger), payload or {}) or {}).get(
+            "activationId"
+        )
+
+    async def activation(self, id: str) -> Document:
+        """The record of an activation that has ended: its result, its logs, its times.
+
+        Raises:
+            NotFoundError: there is none, or it has not ended.
+        """
+        return await self._calls.ask("GET", f"{HOME}/activations/{segment(id)}")
+
+    def activations(
+        self, *, name: str | None = None, limit: int | None = None, skip: int = 0
+    ) -> Listing[Document]:
+        """Activations, the newest first; of one action, if given. The records have no results and logs."""
+
+        async def read(page: Page) -> list[Document]:
+            return await self._page("activations", page, name=name)
+
+        return listed(read, lambda doc: doc, "activationId", limit=limit, skip=skip)
+
+    async def logs(self, id: str) -> list[str]:
+        """The log lines of an activation that has ended.
+
+        Raises:
+            NotFoundError: there is none, or it has not ended.
+        """
+        lines: list[str] = (await self.activation(id))["logs"]
+        return lines
+
+    async def _page(self, collection: str, page: Page, **query: JSON) -> list[Document]:
+        request = Request(
+            method="GET",
+            path=f"{HOME}/{collection}",
+            query={**query, "limit": page.limit, "skip": page.skip, "upto": page.upto_ms},
+            repeatable=True,
+        )
+        found: list[Document] = (await self._calls.transport.ask(request)).document
+        return found

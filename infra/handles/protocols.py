@@ -1,0 +1,336 @@
+"""The methods that the engine in your program and the client of a server share.
+
+A program that is written for `Xingqiao` runs with either.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from ...composer import JSON, Composition, Outcome
+    from .listings import Document, Listing
+
+
+Telling: TypeAlias = "tuple[str, JSON] | tuple[str, JSON, str]"
+"""A message: its name, its payload, and perhaps an id by which it is taken once."""
+
+
+class Execution(Protocol):
+    """One execution of a composition, or one run of an action. It need not exist: each method says so.
+
+    Each method raises NotFoundError if there is no such execution.
+    """
+
+    @property
+    def id(self) -> str:
+        """The id of the execution: the one that you gave it, or the id of its run."""
+
+    @property
+    def run(self) -> str | None:
+        """The run that the handle was made for; None for the open run, else the newest."""
+
+    @property
+    def document(self) -> Document | None:
+        """The execution as the list that it comes from has shown it; None if it comes from no list."""
+
+    async def result(self, timeout: float | None = None) -> JSON:  # noqa: ASYNC109  the engine waits
+        """Waits for the end of the execution. Returns its result.
+
+        Args:
+            timeout: seconds to wait; None for no limit.
+
+        Raises:
+            ActionError: the execution has failed; ActionTimedOutError, ActionCancelledError and
+                ActionTerminatedError tell the other ways to end.
+            TimeoutError: the execution has not ended within `timeout`. It goes on.
+        """
+
+    async def status(self) -> Document:
+        """The state of the execution and of its fibers, as the HTTP API shows it."""
+
+    def history(self, *, follow: bool = False) -> Listing[Document]:
+        """The history entries so far. With `follow`, `async for` also waits for those to come."""
+
+    async def query(self, name: str, *, reject: str = "") -> JSON:
+        """Answers a query that the composition declares, or a built-in one such as `$variables`.
+
+        Args:
+            name: the name of the query.
+            reject: `closed` to refuse if the execution has ended, `failed` to refuse if it has failed.
+
+        Raises:
+            NotFoundError: there is no such execution, or it has no such query.
+            ConflictError: it has ended, and `reject` refuses that.
+            GoneError: it has ended, and the answer was not kept.
+        """
+
+    async def cancel(self) -> None:
+        """Asks the execution to stop: running steps are abandoned, finalizers and compensations run.
+
+        Raises:
+            ConflictError: it has ended.
+        """
+
+    async def terminate(self) -> None:
+        """Ends the execution at once, without finalizers, and all executions below it.
+
+        Raises:
+            ConflictError: it has ended.
+        """
+
+    async def pause(self) -> None:
+        """Begins no further step. Running steps end, and timers run on, until `resume`.
+
+        Raises:
+            ConflictError: it has ended, or is express, or is an action that was invoked by itself.
+        """
+
+    async def resume(self) -> None:
+        """Lets a paused execution go on. If a failed step paused it, the step is retried.
+
+        Raises:
+            ConflictError: it is not paused.
+        """
+
+    async def redrive(self, composition: Composition | None = None) -> None:
+        """Continues a failed execution from its failed steps, with a corrected composition if given.
+
+        The actions that the composition defines are deployed first.
+
+        Raises:
+            ConflictError: it cannot be redriven; the text says why.
+        """
+
+    async def tell(self, name: str, payload: JSON = None, *, id: str = "") -> bool:
+        """Tells an execution a message. Returns False if one with this id was told before.
+
+        Args:
+            name: of the message.
+            payload: any JSON.
+            id: by which the message is taken once; "" to take it in any case.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ClosedError: it has ended.
+            TooManyMessagesError: too many messages wait for it.
+        """
+
+    async def complete(self, result: JSON, *, step: str | None = None) -> None:
+        """Answers a step that waits for its callback.
+
+        Args:
+            result: the result of the step.
+            step: the step's fiber, or the name of its action; needed if several steps wait.
+
+        Raises:
+            ConflictError: no such step waits, or several do.
+        """
+
+    async def fail(self, error: JSON, *, step: str | None = None) -> None:
+        """Fails a step that waits for its callback; arguments and errors as for `complete`."""
+
+
+class Entity(Protocol):
+    """One entity: a state and its operations. It is made by its first operation."""
+
+    async def call(
+        self,
+        operation: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        read: bool = False,
+        token: str = "",
+    ) -> JSON:
+        """Calls an operation and waits for its result.
+
+        Args:
+            operation: the operation.
+            params: its parameters.
+            read: True if the operation does not change the state.
+            token: an idempotency key: calls with the same key run the operation once.
+
+        Raises:
+            ActionError: the operation has failed.
+        """
+
+    async def signal(
+        self, operation: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    ) -> str:
+        """Calls an operation without waiting. Returns the activation's id once the call is durable."""
+
+    async def get(self) -> Document:
+        """The last committed state and its version, without waiting for calls under way.
+
+        Raises:
+            NotFoundError: there is no such entity.
+        """
+
+    async def delete(self) -> None:
+        """Deletes the entity after the calls before it.
+
+        Raises:
+            ActionError: it is locked.
+        """
+
+
+class Actions(Protocol):
+    """Deploys actions and runs them."""
+
+    async def deploy(self, name: str, composition: Composition) -> None:
+        """Deploys a composition as an action, with the actions that it defines inline.
+
+        A composition that is deployed already in this form gets no new version.
+
+        Raises:
+            RefusedError: a definition is malformed.
+        """
+
+    async def define(self, composition: Composition) -> None:
+        """Deploys the actions that a composition defines inline, without the composition.
+
+        Raises:
+            RefusedError: a definition is malformed.
+        """
+
+    async def put(self, name: str, document: JSON) -> None:
+        """Creates or updates an action from a document in the form of the HTTP API.
+
+        Raises:
+            RefusedError: the document is malformed.
+        """
+
+    async def invoke(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
+    ) -> JSON:
+        """Runs an action to its end. Returns its result.
+
+        Args:
+            name: the action.
+            params: its parameters.
+            id: your id for the execution, unique among the open executions.
+            on_open: what happens if an execution with this id is open: `fail`, `use` it, use it only if it
+                has the `same` action and parameters, or `terminate` it and start.
+            on_closed: what happens if the newest execution with this id has ended: `allow` the start, allow
+                it only if that has failed (`allow_failed`), or `reject` it.
+            token: an idempotency key: all calls with the same key start one execution.
+
+        Raises:
+            RefusedError: no action has this name, or a limit refuses the call.
+            TakenIdError: an execution has the id, and a policy refuses the start.
+            ActionError: the action has failed.
+        """
+
+    async def run(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
+    ) -> tuple[str, Outcome]:
+        """Runs an action to its end. Returns the activation's id and the outcome; arguments as for `invoke`.
+
+        Raises:
+            RefusedError: no action has this name, or a limit refuses the call.
+        """
+
+    async def start(  # noqa: PLR0913  the options of a start
+        self,
+        name: str,
+        params: dict[str, JSON] | None = None,
+        *,
+        id: str = "",
+        on_open: str = "fail",
+        on_closed: str = "allow",
+        token: str = "",
+    ) -> Execution:
+        """Starts an action without waiting. Returns its handle once the start is durable; arguments as for `invoke`.
+
+        Raises:
+            RefusedError: no action has this name, or a limit refuses the call.
+        """
+
+    async def tell_or_start(
+        self, name: str, params: dict[str, JSON] | None = None, *, id: str, message: Telling
+    ) -> Execution:
+        """Tells the open execution with your id a message, or starts one that is told it first, in one commit.
+
+        Args:
+            name: the composition to start if no execution with the id is open.
+            params: its parameters.
+            id: your id for the execution.
+            message: `(name, payload)`, or `(name, payload, message id)`: a message id is taken once.
+
+        Returns:
+            The handle of the run that is told.
+
+        Raises:
+            RefusedError: the composition does not exist, or the message is refused.
+        """
+
+
+class Xingqiao(Actions, Protocol):
+    """The engine, in your program (`xingqiao.embedded`) or on a server (`xingqiao.client`)."""
+
+    def execution(self, id: str, run: str | None = None) -> Execution:
+        """The handle of an execution, or of a run of an action that was invoked by itself.
+
+        Args:
+            id: the id of a run, or the one that you gave: then the open run, else the newest.
+            run: another run of the execution with your id.
+        """
+
+    def executions(
+        self,
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        limit: int | None = None,
+        skip: int = 0,
+    ) -> Listing[Execution]:
+        """Executions of compositions, the newest first; of one action or in one status, if given.
+
+        `async for` goes over their handles, `await` returns documents (30 if there is no limit).
+        """
+
+    def history(self, id: str) -> Listing[Document]:
+        """The history of an execution: see `Execution.history`."""
+
+    def entity(self, type: str, key: str) -> Entity:
+        """The handle of an entity."""
+
+    async def fire(self, trigger: str, payload: dict[str, JSON] | None = None) -> str | None:
+        """Fires a trigger. Returns the id of its activation; None if no rule is active.
+
+        Raises:
+            NotFoundError: no trigger has this name.
+        """
+
+    async def activation(self, id: str) -> Document:
+        """The record of an activation that has ended: its result, its logs, its times.
+
+        Raises:
+            NotFoundError: there is none, or it has not ended.
+        """
+
+    def activations(
+        self, *, name: str | None = None, limit: int | None = None, skip: int = 0
+    ) -> Listing[Document]:
+        """Activations, the newest first; of one action, if given. The records have no results and logs."""
+
+    async def logs(self, id: str) -> list[str]:
+        """The log lines of an activation that has ended.
+
+        Raises:
+            NotFoundError: there is none, or it has not ended.
+        """

@@ -1,0 +1,63 @@
+"""The client of a server, in a program of your own: `async with connect() as x`, or `with connect() as x`."""
+
+from .actions import (
+    AlreadyCompletedError,
+    AlreadyStartedError,
+    ConflictError,
+    InDoubtError,
+    InvalidError,
+    NotFoundError,
+    RefusedError,
+    ThrottledError,
+    UnavailableError,
+)
+from .infra.client import (
+    BlockingClient,
+    BlockingEntity,
+    BlockingExecution,
+    BlockingListing,
+    Client,
+    Connecting,
+    PlaceError,
+    RemoteEntity,
+    RemoteExecution,
+    UnreachedError,
+    connect,
+)
+from .infra.handles import (
+    ActionCancelledError,
+    ActionError,
+    ActionTerminatedError,
+    ActionTimedOutError,
+    Listing,
+    Xingqiao,
+)
+
+__all__ = [
+    "ActionCancelledError",
+    "ActionError",
+    "ActionTerminatedError",
+    "ActionTimedOutError",
+    "AlreadyCompletedError",
+    "AlreadyStartedError",
+    "BlockingClient",
+    "BlockingEntity",
+    "BlockingExecution",
+    "BlockingListing",
+    "Client",
+    "ConflictError",
+    "Connecting",
+    "InDoubtError",
+    "InvalidError",
+    "Listing",
+    "NotFoundError",
+    "PlaceError",
+    "RefusedError",
+    "RemoteEntity",
+    "RemoteExecution",
+    "ThrottledError",
+    "UnavailableError",
+    "UnreachedError",
+    "Xingqiao",
+    "connect",
+]
