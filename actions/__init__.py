@@ -1,19 +1,7 @@
 """Actions, calls and activations, and the ports to the outside. The rules are pure."""
 
-from .activation import (
-    Closed,
-    Conducted,
-    Opened,
-    closed,
-    record,
-    summary,
-)
-from .admission import (
-    Quotas,
-    Usage,
-    check_call,
-    check_payload,
-)
+from .activation import Closed, Conducted, Opened, closed, record, summary
+from .admission import Quotas, Usage, check_call, check_payload
 from .arns import (
     ACCOUNT,
     REGION,
@@ -37,47 +25,14 @@ from .attributes import (
     check_type,
     indexed,
 )
-from .catalog import (
-    SYSTEM,
-    Catalog,
-    Change,
-)
-from .clouds import (
-    AZURE,
-    CLOUDEVENTS,
-    DURABLE,
-    GCP,
-    HEADER,
-    HTTP,
-    LAMBDA,
-    RESERVED,
-    STATES,
-    WHISK,
-)
-from .coded import (
-    Code,
-    Inline,
-)
-from .composed import (
-    MAX_SEQUENCE,
-    Composed,
-)
-from .definitions import (
-    define_action,
-)
-from .deployments import (
-    Deployment,
-    Plan,
-    deployment_of,
-    planned,
-)
-from .documents import (
-    Document,
-    Stored,
-)
-from .entities import (
-    EntitySettings,
-)
+from .catalog import SYSTEM, Catalog, Change
+from .clouds import AZURE, CLOUDEVENTS, DURABLE, GCP, HEADER, HTTP, LAMBDA, RESERVED, STATES, WHISK
+from .coded import Code, Inline
+from .composed import MAX_SEQUENCE, Composed
+from .definitions import define_action
+from .deployments import Deployment, Plan, deployment_of, planned
+from .documents import Document, Stored
+from .entities import EntitySettings
 from .errors import (
     AlreadyCompletedError,
     AlreadyStartedError,
@@ -97,16 +52,8 @@ from .errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from .executables import (
-    KINDS,
-)
-from .feeds import (
-    ALARM,
-    INTERVAL,
-    ONCE,
-    Schedule,
-    scheduled,
-)
+from .executables import KINDS
+from .feeds import ALARM, INTERVAL, ONCE, Schedule, scheduled
 from .filters import (
     EVERYTHING,
     STARTED,
@@ -135,21 +82,9 @@ from .identities import (
     decided,
     is_run,
 )
-from .integrations import (
-    is_integration,
-)
-from .invocation import (
-    Call,
-    Invocation,
-)
-from .kinds import (
-    COMPOSITION,
-    MACHINE,
-    NODE,
-    PYTHON,
-    QUEUE,
-    SEQUENCE,
-)
+from .integrations import is_integration
+from .invocation import Call, Invocation
+from .kinds import COMPOSITION, MACHINE, NODE, PYTHON, QUEUE, SEQUENCE
 from .lambdas import (
     AT,
     FUNCTION,
@@ -162,24 +97,9 @@ from .lambdas import (
     request_id,
     version_of,
 )
-from .limits import (
-    BOUNDS,
-    Limits,
-)
-from .messages import (
-    ClosedError,
-    TooManyMessagesError,
-    check_message,
-)
-from .model import (
-    ACTIVE,
-    Action,
-    Definition,
-    Package,
-    Rule,
-    Trigger,
-    definition_from_json,
-)
+from .limits import BOUNDS, Limits
+from .messages import ClosedError, TooManyMessagesError, check_message
+from .model import ACTIVE, Action, Definition, Package, Rule, Trigger, definition_from_json
 from .outcome import (
     BAD_RESPONSE,
     CRASHED,
@@ -201,10 +121,7 @@ from .outcome import (
     outcome_of,
     status_of,
 )
-from .parameters import (
-    listed,
-    merged,
-)
+from .parameters import listed, merged
 from .ports import (
     TAIL_LISTS,
     ActivationRow,
@@ -236,67 +153,17 @@ from .queries import (
     not_kept,
     refuse_ended,
 )
-from .queued import (
-    Queued,
-    check_queue,
-    checked_bound,
-)
-from .queueing import (
-    UNBOUND,
-    Backlog,
-    Bound,
-    Rules,
-    Waiting,
-)
-from .remotes import (
-    REMOTES,
-    Remote,
-    Retrying,
-    parsed_remote,
-)
-from .requirements import (
-    OFFERED,
-)
-from .schedule_definitions import (
-    OVERLAPS,
-    ScheduleDefinition,
-    overlap_of,
-    schedule_of,
-)
-from .schedule_rehearsals import (
-    Rehearsal,
-    RehearsedRun,
-    schedule_runs,
-)
-from .schedule_times import (
-    ScheduleSpec,
-    instant_ms,
-    spec_of,
-)
-from .schedules import (
-    ScheduleDecision,
-    ScheduledStart,
-    ScheduleRules,
-    ScheduleState,
-)
-from .starting import (
-    CLOSED_POLICIES,
-    OPEN_POLICIES,
-    PLAIN,
-    StartOptions,
-)
-from .timeouts import (
-    EXECUTION_TIMEOUT,
-    RUN_TIMEOUT,
-    checked_ms,
-    timeout_ms,
-)
-from .triggers import (
-    about_trigger,
-    closed_trigger,
-    fired,
-    not_fired,
-)
+from .queued import Queued, check_queue, checked_bound
+from .queueing import UNBOUND, Backlog, Bound, Rules, Waiting
+from .remotes import REMOTES, Remote, Retrying, parsed_remote
+from .requirements import OFFERED
+from .schedule_definitions import OVERLAPS, ScheduleDefinition, overlap_of, schedule_of
+from .schedule_rehearsals import Rehearsal, RehearsedRun, schedule_runs
+from .schedule_times import ScheduleSpec, instant_ms, spec_of
+from .schedules import ScheduleDecision, ScheduledStart, ScheduleRules, ScheduleState
+from .starting import CLOSED_POLICIES, OPEN_POLICIES, PLAIN, StartOptions
+from .timeouts import EXECUTION_TIMEOUT, RUN_TIMEOUT, checked_ms, timeout_ms
+from .triggers import about_trigger, closed_trigger, fired, not_fired
 from .web import (
     METHODS,
     NotAcceptableError,

@@ -5,29 +5,11 @@ Write `from xingqiao import composer` and build compositions with the functions 
 
 from typing import TYPE_CHECKING, Never
 
-from .dialects import (
-    DIALECTS,
-)
-from .dsl.classes import (
-    capture_class,
-)
-from .dsl.combinators.actions import (
-    action,
-    dynamic,
-    function,
-)
-from .dsl.combinators.children import (
-    child,
-)
-from .dsl.combinators.concurrency import (
-    after,
-    any,
-    asynchronous,
-    graph,
-    map,
-    parallel,
-    race,
-)
+from .dialects import DIALECTS
+from .dsl.classes import capture_class
+from .dsl.combinators.actions import action, dynamic, function
+from .dsl.combinators.children import child
+from .dsl.combinators.concurrency import after, any, asynchronous, graph, map, parallel, race
 from .dsl.combinators.control import (
     eca,
     empty,
@@ -52,38 +34,12 @@ from .dsl.combinators.data import (
     select,
     value,
 )
-from .dsl.combinators.errors import (
-    do,
-    ensure,
-    fallback,
-    raise_error,
-    retry,
-    timeout,
-)
-from .dsl.combinators.loops import (
-    doloop,
-    doloop_nosave,
-    loop,
-    loop_nosave,
-    repeat,
-    while_nosave,
-)
-from .dsl.combinators.messages import (
-    all_of,
-    any_of,
-    receive,
-    tell,
-)
-from .dsl.combinators.sagas import (
-    saga,
-    step,
-)
-from .dsl.combinators.talking import (
-    queries,
-)
-from .dsl.combinators.timeouts import (
-    within,
-)
+from .dsl.combinators.errors import do, ensure, fallback, raise_error, retry, timeout
+from .dsl.combinators.loops import doloop, doloop_nosave, loop, loop_nosave, repeat, while_nosave
+from .dsl.combinators.messages import all_of, any_of, receive, tell
+from .dsl.combinators.sagas import saga, step
+from .dsl.combinators.talking import queries
+from .dsl.combinators.timeouts import within
 from .dsl.combinators.transactions import (
     call,
     participant,
@@ -92,34 +48,13 @@ from .dsl.combinators.transactions import (
     signal,
     transaction,
 )
-from .dsl.compiler import (
-    compile,
-)
-from .dsl.composition import (
-    Composition,
-)
-from .dsl.functions import (
-    ActionFunction,
-    capture,
-)
-from .dsl.grammar import (
-    parse,
-)
-from .dsl.policies import (
-    AlwaysRevert,
-    AlwaysRevertAll,
-    ForEach,
-    ParameterizedForEach,
-    Times,
-)
-from .dsl.schema import (
-    composition_schema,
-)
-from .dsl.slicing import (
-    Block,
-    Outline,
-    outline,
-)
+from .dsl.compiler import compile
+from .dsl.composition import Composition
+from .dsl.functions import ActionFunction, capture
+from .dsl.grammar import parse
+from .dsl.policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
+from .dsl.schema import composition_schema
+from .dsl.slicing import Block, Outline, outline
 from .errors import (
     CaptureError,
     CompositionError,
@@ -129,55 +64,16 @@ from .errors import (
     LimitError,
     ProgramError,
 )
-from .expressions import (
-    Scope,
-    Template,
-    path,
-    var,
-)
-from .freezing import (
-    changed,
-    frozen,
-)
-from .languages import (
-    asl,
-    forks,
-    read_composer,
-)
-from .languages.asl.running.task_tokens import (
-    task_token,
-    token_place,
-)
-from .machine.changes import (
-    Changes,
-)
-from .machine.children import (
-    CHILD_FAILED,
-    child_failed,
-    child_started,
-)
-from .machine.commands import (
-    Abandon,
-    Again,
-    Annotate,
-    Child,
-    Command,
-    Invoke,
-    Spawn,
-    Tell,
-)
-from .machine.conductor import (
-    Transition,
-    advance,
-    reissue,
-)
-from .machine.conductor_action import (
-    CONDUCTING,
-)
-from .machine.cursor import (
-    Context,
-    Limits,
-)
+from .expressions import Scope, Template, path, var
+from .freezing import changed, frozen
+from .languages import asl, forks, read_composer
+from .languages.asl.running.task_tokens import task_token, token_place
+from .machine.changes import Changes
+from .machine.children import CHILD_FAILED, child_failed, child_started
+from .machine.commands import Abandon, Again, Annotate, Child, Command, Invoke, Spawn, Tell
+from .machine.conductor import Transition, advance, reissue
+from .machine.conductor_action import CONDUCTING
+from .machine.cursor import Context, Limits
 from .machine.events import (
     Accepted,
     Cancelled,
@@ -195,16 +91,9 @@ from .machine.events import (
     Taken,
     TimerFired,
 )
-from .machine.execution import (
-    Execution,
-)
-from .machine.fiber import (
-    ROOT,
-    Fiber,
-)
-from .machine.frames import (
-    Deadline,
-)
+from .machine.execution import Execution
+from .machine.fiber import ROOT, Fiber
+from .machine.frames import Deadline
 from .machine.history import (
     ANNOTATED,
     ANNOTATION_REFUSED,
@@ -226,38 +115,14 @@ from .machine.inbox import (
     Message,
     is_message_name,
 )
-from .machine.listening import (
-    accepts,
-)
-from .machine.program import (
-    Program,
-)
-from .machine.queries import (
-    QueryState,
-    query_answer,
-)
-from .machine.redrive import (
-    RedriveError,
-    redrive,
-)
-from .machine.reset import (
-    FIRST,
-    LAST,
-    ResetError,
-    entry_of,
-    reset,
-)
-from .machine.retries import (
-    RetryPolicy,
-)
-from .machine.sagas.compensations import (
-    Compensating,
-    SagaStep,
-    Undo,
-)
-from .machine.stretches import (
-    Stretch,
-)
+from .machine.listening import accepts
+from .machine.program import Program
+from .machine.queries import QueryState, query_answer
+from .machine.redrive import RedriveError, redrive
+from .machine.reset import FIRST, LAST, ResetError, entry_of, reset
+from .machine.retries import RetryPolicy
+from .machine.sagas.compensations import Compensating, SagaStep, Undo
+from .machine.stretches import Stretch
 from .machine.timeouts import (
     RUN_TIMED_OUT,
     as_step,
@@ -266,22 +131,9 @@ from .machine.timeouts import (
     heartbeat_ms,
     told_again,
 )
-from .machine.transactions.operations import (
-    decided,
-    decision,
-)
-from .machine.waits import (
-    Hearing,
-    Invoking,
-    Joining,
-    Paused,
-    Sleeping,
-)
-from .names import (
-    Name,
-    activation_id,
-    check_part,
-)
+from .machine.transactions.operations import decided, decision
+from .machine.waits import Hearing, Invoking, Joining, Paused, Sleeping
+from .names import Name, activation_id, check_part
 from .values import (
     APPLICATION_ERROR,
     CANCELLED,
@@ -305,14 +157,8 @@ from .values import (
     overflow,
     truthy,
 )
-from .views.diagram import (
-    dot,
-    mermaid,
-)
-from .views.timelines import (
-    Line,
-    timeline,
-)
+from .views.diagram import dot, mermaid
+from .views.timelines import Line, timeline
 
 __all__ = [
     "ANNOTATED",

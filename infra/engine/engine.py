@@ -124,45 +124,53 @@ class Engine:
         self._bounds = Bounds(self._parts)
         self._timers: Timers[Timer] = Timers(Elapsed(clock), self._passed, settings.pacing.look_s)
         self._alarms: Timers[str] = Timers(clock, self._shown, settings.pacing.look_s)
-        self.entities = Mailboxes(self._parts, self._tick, invokers, self._found, self._tasks)
-        self.heuristics = Heuristics(self.entities, self._tick)
+        core = self._made(invokers)
+        invokers[CHILD] = self._composed(core, companions)
+
+    def _made(self, invokers: Mapping[str, Invoker]) -> Core:
+        """The parts that the others work with."""
         parts, tick, tokens = self._parts, self._tick, self._tokens
-        self.queues = queues = Queues(parts, tick, tokens)
+        self.entities = Mailboxes(parts, tick, invokers, self._found, self._tasks)
+        self.heuristics = Heuristics(self.entities, tick)
+        self.queues = Queues(parts, tick, tokens)
         self._dispatch = Dispatch(
-            invokers, self.entities, tokens, clock, self._cancel_child, queues
+            invokers, self.entities, tokens, parts.clock, self._cancel_child, self.queues
         )
         alarms = Alarms(self._tasks, self._catalog, self._fire)
-        self._letters = DeadLetterRecords(self._parts, self._tick, alarms.letter)
-        self._functions = Functions(self._parts, self._tick)
-        core = Core(
-            parts=self._parts, tick=self._tick, bounds=self._bounds, timers=self._timers,
+        self._letters = DeadLetterRecords(parts, tick, alarms.letter)
+        self._functions = Functions(parts, tick)
+        return Core(
+            parts=parts, tick=tick, bounds=self._bounds, timers=self._timers,
             alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
             letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=alarms.stuck,
             tell=self._tell, unwaited=self._unwaited_ended, close=self._close,
         )  # fmt: skip
-        inbox = self._inbox = Inbox(core)
-        due, restoring = Due(clock, inbox, self._alarms), Restoring(parts)
-        self._when = due
+
+    def _composed(self, core: Core, companions: Sequence[Companion]) -> Children:
+        """Makes the parts that callers use. Returns the invoker of children."""
+        parts, tick, tokens, inbox = self._parts, self._tick, self._tokens, Inbox(core)
+        self._inbox, restoring = inbox, Restoring(parts)
+        self._when = due = Due(parts.clock, inbox, self._alarms)
         self.recovery = self._recovery = Recovery(core, inbox, self._dispatch, due, restoring)
-        self.answering = Answering(parts, tick, inbox, self._recovery, tokens, queues)
-        self.endings = Endings(core, self._inbox, self._recovery)
-        self._redrives = Redrives(self._parts, self._tick, self._inbox, restoring)
-        self.letters = DeadLetters(parts, tick, self._inbox, self._letters, self._redrives)
-        self.records, self.queries = Records(self._parts, restoring), Queries(core, restoring)
+        self.answering = Answering(parts, tick, inbox, self._recovery, tokens, self.queues)
+        self.endings = Endings(core, inbox, self._recovery)
+        self._redrives = Redrives(parts, tick, inbox, restoring)
+        self.letters = DeadLetters(parts, tick, inbox, self._letters, self._redrives)
+        self.records, self.queries = Records(parts, restoring), Queries(core, restoring)
         self.annotations = Annotations(core, self._recovery)
-        self.finding = Finding(self._parts, self.records)
-        self.watching = Watching(self._parts, self.records, self._news)
+        self.finding = Finding(parts, self.records)
+        self.watching = Watching(parts, self.records, self._news)
         self.identities = Identities(core)
         self.calls = Calls(self.identities, inbox, self.records, self.endings)
         self.children = Children(core, self.calls, self._recovery, self.endings)
-        invokers[CHILD] = self.children
-        self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))
-        self.pauses = Pauses(core, self._inbox, self._recovery)
+        self.registry = Registry(parts, tick, (self._unregister, *companions))
+        self.pauses = Pauses(core, inbox, self._recovery)
         self.messages = Messages(self.identities, inbox, self._recovery, self.calls)
         self.resets = Resets(inbox, restoring, self.endings, self.messages, self.identities)
         self.executions = Executions(self.identities, inbox, self._recovery, self.answering)
-        self.firing = Firing(self._parts, self._tick, self._inbox, self._letters)
+        self.firing = Firing(parts, tick, inbox, self._letters)
         self.schedules = Schedules(self.identities, inbox, self.records, self.cancel)
+        return self.children
 
     # --- its life ----------------------------------------------------------------------------
 
