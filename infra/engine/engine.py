@@ -156,7 +156,7 @@ class Engine:
         self.endings = Endings(core, inbox, self._recovery)
         self._redrives = Redrives(parts, tick, inbox, restoring)
         self.letters = DeadLetters(parts, tick, inbox, self._letters, self._redrives)
-        self.records, self.queries = Records(parts, restoring), Queries(core, restoring)
+        self.records, self.queries = Records(parts, restoring, tick), Queries(core, restoring)
         self.annotations = Annotations(core, self._recovery)
         self.finding = Finding(parts, self.records)
         self.watching = Watching(parts, self.records, self._news)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from ...actions import (
     ExecutionRow,
     NotFoundError,
     Query,
+    UnavailableError,
     record,
 )
 from ...composer import (
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from .restoring import Restoring
     from .shared import Parts
     from .stored_values import Stored
+    from .tick import Tick
 
 PARTS_SHOWN = 10_000  # ids of steps in a composition's activation
 PAST = "\U0010ffff"  # after whatever is kept of one entity
@@ -57,8 +60,9 @@ MESSAGE_CHARS = 1000  # of a failure's one line; its error is beside it in full
 class Records:
     """Reads executions, activations and entities. It changes nothing."""
 
-    def __init__(self, parts: Parts, restoring: Restoring) -> None:
+    def __init__(self, parts: Parts, restoring: Restoring, tick: Tick) -> None:
         self._parts, self._store, self._restoring = parts, parts.store, restoring
+        self._tick = tick
 
     async def activation(self, namespace: str, id: str) -> Stored:
         """An activation's record, whole.
@@ -140,12 +144,17 @@ class Records:
     async def execution(self, namespace: str, id: str) -> Stored:
         """An execution, and where each of its fibers stands.
 
+        What it tells is durable, unless the store does not commit just now.
+
         Raises:
             NotFoundError: when there is none in this namespace.
         """
         row = await self.row(namespace, id)
         doc = _execution(row)
         doc["fibers"] = await self._standing(row)
+        if not self._tick.idle:
+            with suppress(UnavailableError):  # an operator must see something then, too
+                await self._tick.committed()
         return doc
 
     async def cost(self, namespace: str, id: str) -> Stored:

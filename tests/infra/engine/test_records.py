@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from tests.kit.engine.engines import GUEST, world
+from tests.kit.engine.engines import GUEST, HELD, world
 from xingqiao import composer
 from xingqiao.actions import NotFoundError
 from xingqiao.composer import Failure, Success
@@ -88,3 +90,31 @@ async def test_another_namespace_reads_nothing(made):
     ):
         with pytest.raises(NotFoundError):
             await asked
+
+
+async def test_an_execution_is_shown_as_it_is_stored(made, monkeypatch):
+    """A step whose completion a crash can still undo is not told."""
+    made.hands.answers["a"] = HELD
+    id = await made.start("main")
+    await made.until(lambda: len(made.hands.done) == 2)
+    await made.settle()
+    may, commit = asyncio.Event(), made.store.commit
+
+    async def committed(writes):
+        await may.wait()
+        return await commit(writes)
+
+    monkeypatch.setattr(made.store, "commit", committed)
+    made.hands.answers["a"] = {"n": 1}
+    made.hands.finish(next(iter(made.hands.done)), {"n": 1})
+    await made.until(lambda: not made.engine._tick.idle)
+    shown = asyncio.ensure_future(made.engine.records.execution(GUEST, id))
+    for _ in range(20):
+        await asyncio.sleep(0)  # noqa: TID251  what could be shown would be
+
+    assert not shown.done()
+    may.set()
+    stands = (await shown)["fibers"]
+    history = await made.engine.records.history(GUEST, id, after=0, limit=100)
+    assert any(entry["type"] == "StepSucceeded" for entry in history)
+    assert stands
