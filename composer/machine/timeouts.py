@@ -144,9 +144,7 @@ def again(cursor: Cursor) -> Again | None:
 
 
 def asked_again(told: Again | None, wait: Invoking) -> Again | None:
-    """What a step is told that a crash interrupted: with the details of its own heartbeats, if it sent any."""
-    if wait.details is None:
-        return told
+    """What a step that has sent heartbeats is told after a crash: the details of the last one."""
     return Again(1, None, wait.details) if told is None else changed(told, details=wait.details)
 
 

@@ -128,6 +128,8 @@ def _for(fiber: dict[str, Any], attempts: dict[str, int]) -> str:
         parts.append(f"{fiber['code']}: {json.dumps(fiber['error'], ensure_ascii=False)}")
     if fiber["fiber"] in attempts:
         parts.append(f"attempt {attempts[fiber['fiber']]}")
+    if "heartbeat" in fiber:
+        parts.append(f"heartbeat {short(fiber['heartbeat'])}")
     due = fiber.get("until", fiber.get("due"))
     if due is not None:
         parts.append(f"until {output.instant(due)}")

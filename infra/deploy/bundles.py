@@ -51,6 +51,10 @@ _REFUSED = {
     "Coordinate": "transactions need entities, which only a server keeps",
     "Enter": "a stuck saga waits for an operator, and only a server can notify one",
 }
+_UNBOUND = {
+    "heartbeat": "only a server takes heartbeats: use 'to_end'",
+    "to_start": "its steps wait in no queue of ours: use 'to_end'",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +195,8 @@ def _check_program(name: str, program: Program, parts: Parts, target: str) -> No
         where = f"composition {name}, {step.get('path') or step['op'].lower()}"
         if why := _REFUSED.get(step["op"]):
             raise BundleError(f"{where}: {target} cannot run it: {why}")
+        if step["op"] == "Limit" and (why := _UNBOUND.get(step.get("bound", ""))):
+            raise BundleError(f"{where}: {target} cannot limit '{step['bound']}': {why}")
         if step["op"] == "Attempt" and step["policy"]["pause"]:
             raise BundleError(
                 f"{where}: retry with on_exhausted='pause' waits for an operator, and only a "

@@ -27,7 +27,9 @@ from ....composer import (
     Fiber,
     Invoke,
     Limits,
+    Sleeping,
     Success,
+    TimerFired,
     failure,
 )
 from .functions import Functions
@@ -106,7 +108,7 @@ class Conductor:
         """Advances the execution until a component must run, or to its end."""
         while (outcome := changes.outcome) is None:
             if not changes.commands:
-                changes = execution.proceed(self._now_ms())
+                changes = self._go_on(execution)
                 continue
             ((_, command),) = changes.commands
             assert isinstance(command, Invoke)  # noqa: S101  what asks for more is not bundled
@@ -121,6 +123,13 @@ class Conductor:
         if isinstance(outcome, Success):
             return {"params": outcome.value}
         return {"error": outcome.error}
+
+    def _go_on(self, execution: Execution) -> Changes:
+        """Goes on without a component. A delay that a failure asks for is left out: nothing could end it."""
+        wait = execution.fibers[FIBER].wait
+        if isinstance(wait, Sleeping):
+            return execution.deliver(FIBER, TimerFired(), wait.until_ms)
+        return execution.proceed(self._now_ms())
 
     def _component(self, execution: Execution, command: Invoke) -> tuple[Answer, Failure | None]:
         """The answer that runs a component; with a failure if it is too large for OpenWhisk."""

@@ -154,6 +154,8 @@ def test_names_that_look_alike_are_functions_of_their_own(tmp_path):
         (source(), "the source has no composition"),
         (source(composer.sequence("b")), "composition main: the code of /_/b is missing"),
         (source(composer.retry(1, "a", on_exhausted="pause")), "on_exhausted='pause'"),
+        (source(composer.within("a", heartbeat=5)), "cannot limit 'heartbeat': only a server"),
+        (source(composer.within("a", to_start=5)), "cannot limit 'to_start': its steps wait"),
         (source(composer.saga(composer.step("a", undo="a"))), "a stuck saga"),
         (source(composer.call("bank", "key", "read")), "only a server keeps entities"),
         (source(composer.sequence("a"), name="a b"), "composition 'a b': the name becomes part of a URL"),

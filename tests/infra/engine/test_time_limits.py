@@ -199,3 +199,53 @@ async def test_timers_that_are_overdue_fire_in_the_order_of_their_instants():
 
     assert [invocation.params["n"] for invocation in made.hands.invoked] == sorted(seconds)
     await made.kill()
+
+
+LATE = composer.sequence(
+    composer.wait(10), composer.within(composer.retry(3, "fn"), to_start=30, to_end=5)
+)
+
+
+async def parked(made):
+    """An execution of `late` whose step waits for a function that nobody has registered."""
+    made.engine.register(Name(GUEST, None, "fn"), lambda params: params)
+    await made.put(late=LATE)
+    id = await made.start("late")
+    await made.settle()
+    made = await restarted(made, seconds=11)
+    await made.until(lambda: made.engine.gauges()["parked_steps"])
+    await made.settle()
+    return made, id
+
+
+async def test_a_step_without_a_worker_has_its_own_time_and_is_not_retried():
+    made, id = await parked(await begun(answers=ANSWERS))
+
+    made = await restarted(made, seconds=20)  # longer than `to_end`, which does not count yet
+    await made.settle()
+    assert await stands(made, id) == "running"
+    made = await restarted(made, seconds=11)
+
+    assert (await made.result(id))["error"]["timeout"] == "to_start"
+    await made.kill()
+
+
+@pytest.mark.parametrize("after_a_restart", [False, True])
+async def test_a_step_is_taken_when_its_function_is_registered(after_a_restart):
+    made, id = await parked(await begun(answers=ANSWERS))
+    if after_a_restart:
+        made = await restarted(made)
+        await made.until(lambda: made.engine.gauges()["parked_steps"])
+    (fiber,) = made.engine._parts.runs[id].execution.fibers.values()
+    assert [frame.at_ms is None for frame in fiber.frames[-2:]] == [False, True]
+
+    taken = []
+    deliver = type(made.engine._inbox).deliver
+    made.engine._inbox.deliver = lambda *event: (
+        taken.append(event[2]),
+        deliver(made.engine._inbox, *event),
+    )
+    made.engine.register(Name(GUEST, None, "fn"), lambda params: params)
+
+    assert [type(event).__name__ for event in taken] == ["Taken"]
+    await made.kill()

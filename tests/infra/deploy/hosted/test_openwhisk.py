@@ -192,3 +192,11 @@ def test_what_is_too_large_for_openwhisk_fails_and_can_be_handled():
     assert result["code"] == "LimitExceeded"
     assert "/_/a cannot be invoked" in result["message"]
     assert f"OpenWhisk allows {MAX_PAYLOAD_BYTES}" in result["message"]
+
+
+def test_a_delay_that_a_failure_asks_for_is_left_out():
+    answers = iter([{"error": {"retry_after": 3600}}, {"ok": 1}])
+
+    made = conducted(composer.retry(1, "a"), {}, {"a": lambda _: next(answers)})
+
+    assert made == {"params": {"ok": 1}}
