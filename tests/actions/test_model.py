@@ -18,7 +18,7 @@ from xingqiao.actions.definitions import define_action as updated
 from xingqiao.actions.executables import KINDS
 
 KINDS_TOLD = ", ".join(
-    f"'{kind}'" for kind in sorted((*KINDS, "composition", "sequence", "states"))
+    f"'{kind}'" for kind in sorted((*KINDS, "composition", "queue", "sequence", "states"))
 )
 
 
