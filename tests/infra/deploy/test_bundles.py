@@ -158,6 +158,7 @@ def test_names_that_look_alike_are_functions_of_their_own(tmp_path):
         (source(composer.within("a", to_start=5)), "cannot limit 'to_start': its steps wait"),
         (source(composer.saga(composer.step("a", undo="a"))), "a stuck saga"),
         (source(composer.call("bank", "key", "read")), "only a server keeps entities"),
+        (source(composer.queries("run", state=1)), "only a server answers queries"),
         (source(composer.sequence("a"), name="a b"), "composition 'a b': the name becomes part of a URL"),
         (source(composer.sequence("a"), actions={"a": {"exec": {"kind": "python:3", "code": "UEsDBAAA", "binary": True}}}),
          "action a: the archive cannot be unpacked"),
