@@ -1,6 +1,7 @@
 """The engine: drives the pure machine with real events, and makes what it decides durable."""
 
 from .calls import (
+    Beside,
     Invoked,
 )
 from .checking import (
@@ -80,6 +81,7 @@ __all__ = [
     "Answer",
     "Attachment",
     "Beginning",
+    "Beside",
     "Companion",
     "Counters",
     "Ended",

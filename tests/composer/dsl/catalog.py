@@ -150,7 +150,12 @@ CATALOG = {
         c.saga(c.step("c", "d"), retry=c.AlwaysRevert()),
     ),
     # children
-    "child": c.child("a", {"n": path("$.n")}, id=path("$.id"), close="abandon", wait=False),
+    "child": c.child("a"),
+    "child, all of it said": c.child(
+        "p/a", {"n": path("$.n")}, id=path("$.id"), on_open="use", on_closed="reject", close="cancel",
+        on_cancel="try",
+    ),
+    "child that is not waited for": c.child("a", id="x", close="abandon", wait=False),
     # talking
     "queries": c.queries(
         c.let({"left": 3}, "a", c.assign(left=2)), "b", progress={"left": var("left")}, at=path("$.n", default=0),

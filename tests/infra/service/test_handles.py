@@ -6,7 +6,12 @@ import anyio
 import pytest
 
 from xingqiao import composer
-from xingqiao.actions import ConflictError, NotFoundError
+from xingqiao.actions import (
+    AlreadyCompletedError,
+    AlreadyStartedError,
+    ConflictError,
+    NotFoundError,
+)
 from xingqiao.composer import APPLICATION_ERROR
 from xingqiao.embedded import ActionError, embedded
 
@@ -134,12 +139,12 @@ async def test_an_execution_is_reset_and_forked():
             await engine.execution(id).wait()
         mended = composer.sequence(double, double, double)
 
-        run = await engine.execution(id).reset(step="double", composition=mended)
-        forked = await engine.execution(id).fork(4, input={"n": 50}, id="fork", composition=mended)
+        run = await id.reset(step="double", composition=mended)
+        forked = await id.fork(4, input={"n": 50}, id="fork", composition=mended)
 
         assert await run.wait() == {"n": 8}
         assert await forked.wait() == {"n": 200}
-        assert (await engine.execution("fork").status())["fork"]["executionId"] == id
+        assert (await engine.execution("fork").status())["fork"]["executionId"] == id.id
 
 
 async def test_an_execution_is_told_messages_and_started_with_one():
@@ -149,9 +154,30 @@ async def test_an_execution_is_told_messages_and_started_with_one():
         again = await engine.tell_or_start("listens", id="order-7", message=("go", 1, "m-1"))
         handle = engine.execution("order-7")
 
-        assert again == run
+        assert again.run == run.run
         assert await handle.tell("more", {"n": 2}, id="m-2")
         assert await handle.wait() == {"n": 2}
         assert not await handle.tell("more", {"n": 3}, id="m-2")
         with pytest.raises(ConflictError):
             await handle.tell("more")
+
+
+async def test_an_id_of_ones_own_finds_the_execution_in_every_method():
+    part = composer.sequence(composer.select({"n": 1}), composer.wait(3600))
+    async with embedded(compositions={"long": part}) as engine:
+        run = await engine.start("long", id="订单/7")
+        with pytest.raises(AlreadyStartedError):
+            await engine.start("long", id="订单/7")
+        assert (await engine.start("long", id="订单/7", on_open="use")).run == run.run
+        handle = engine.execution("订单/7")
+        assert (await handle.status())["id"] == "订单/7"
+        assert (await handle.history())[0]["type"] == "ExecutionStarted"
+        await handle.terminate()
+        with pytest.raises(ActionError):
+            await handle.result(20)
+        second = await engine.start("long", id="订单/7")
+        assert (await engine.execution("订单/7").status())["executionId"] == second.run
+        assert (await engine.execution("订单/7", run.run).status())["executionId"] == run.run
+        await engine.execution("订单/7").terminate()
+        with pytest.raises(AlreadyCompletedError):
+            await engine.invoke("long", id="订单/7", on_closed="reject")
