@@ -8,8 +8,9 @@ composer.Error
     ForbiddenError           it belongs to another namespace, and is not public (403)
     NotFoundError            it does not exist (404)
     ConflictError            it exists already, or another caller changed it (409)
-      AlreadyStartedError    an execution with this id is open (409)
-      AlreadyCompletedError  an execution with this id has ended (409)
+      TakenIdError           an execution cannot start under this id (409)
+        AlreadyStartedError    one with the id is open
+        AlreadyCompletedError  one with the id has ended
     ReusedKeyError           its idempotency key was used for another call (422)
     TooLargeError            over a size limit (413)
     ThrottledError           too many requests at present (429)

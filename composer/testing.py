@@ -25,7 +25,7 @@ from .dsl.compiler import compile
 from .dsl.composition import Composition
 from .dsl.functions import ActionFunction
 from .fakes import Fail, Fake, Left, Never, SimulationError, Slow, event_of
-from .machine.children import child_failed, child_started
+from .machine.children import child_answered, child_stopped
 from .machine.commands import Abandon, Invoke, Spawn
 from .machine.cursor import Limits
 from .machine.dialect import Dialects
@@ -33,25 +33,22 @@ from .machine.events import Accepted, Completed, Failed, TimerFired
 from .machine.execution import Execution
 from .machine.fiber import Fiber
 from .machine.plain import PLAIN
+from .machine.waits import Invoking
 from .names import Name, activation_id
 from .simulated_messages import Mail, Told
 from .values import (
     APPLICATION_ERROR,
-    CANCELLED,
     Failure,
     Outcome,
     Success,
-    boxed,
     classes_of,
     copied,
-    failure,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from .machine.changes import Changes
-    from .machine.commands import Child
     from .machine.events import Event
     from .machine.frames import Frame
     from .machine.history import Entry
@@ -343,8 +340,7 @@ class Simulation:
                     ]
                     heapq.heapify(self._queue)
                     if command.asks:  # a child that is asked to stop does so at once
-                        stopped = child_failed("", "", failure(CANCELLED, "cancelled"))
-                        self._push(self._now_ms, fiber, Failed(turn, stopped))
+                        self._push(self._now_ms, fiber, child_stopped(turn))
         for stored in changes.fibers.values():
             self._arm(stored)
 
@@ -380,8 +376,10 @@ class Simulation:
         if command.later:
             self._push(self._now_ms, fiber, Accepted(command.turn, {}))
         delay_ms, event = self._answer(name, answer, command)
-        if command.child is not None:
-            delay_ms, event = _of_child(command, command.child, delay_ms, event)
+        delay_ms, event = child_answered(command, delay_ms, event)
+        stands = self._execution.fibers[fiber].wait
+        if command.child is not None and stands != Invoking():  # asked to stop before a crash
+            delay_ms, event = 0, child_stopped(command.turn)
         if event is not None:
             self._push(self._now_ms + delay_ms, fiber, event)
 
@@ -448,19 +446,3 @@ class Simulation:
         if turn >= len(answers):
             raise SimulationError(f"{name} has {len(answers)} answers and is asked for one more")
         return answers[turn]
-
-
-def _of_child(
-    command: Invoke, child: Child, delay_ms: int, event: Completed | Failed | None
-) -> tuple[int, Completed | Failed | None]:
-    """When a child's answer comes, and its event for the step that has started the child."""
-    if not child.wait:
-        return 0, Completed(command.turn, child_started(child.id, command.activation))
-    if isinstance(event, Failed):
-        failed = child_failed(child.id, command.activation, event.failure)
-        return delay_ms, Failed(event.turn, failed)
-    if isinstance(event, Completed) and "error" in (value := boxed(event.value)):
-        failed = Failure(APPLICATION_ERROR, value["error"], event.raised)
-        failed = child_failed(child.id, command.activation, failed)
-        return delay_ms, Failed(event.turn, failed)
-    return delay_ms, event

@@ -104,3 +104,18 @@ async def test_what_one_read_has_seen_of_a_commit_the_next_read_sees_as_a_whole(
 async def commit_all(store, batches):
     for batch in batches:
         await store.commit(batch)
+
+
+async def test_of_two_starts_with_one_id_at_the_same_time_one_is_taken(store):
+    """Each server has read that there is none, and writes the row of its run with the document of the id."""
+    starts = [Write(executions=[execution(run)], documents=[document(expected=0)]) for run in "ab"]
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(store.commit([start])) for start in starts]
+
+    refused = [task.result() for task in tasks]
+    assert sorted(refused) == [[], [0]]
+    [lost] = [run for run, indexes in zip("ab", refused, strict=True) if indexes]
+    assert await store.load(lost) is None
+    assert await store.load("ab".replace(lost, "")) is not None
+    assert len(await documents(store)) == 1

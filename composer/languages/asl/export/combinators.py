@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ....dsl.combinators import (
     actions,
+    children,
     concurrency,
     control,
     data,
@@ -353,6 +354,7 @@ COUNTERPARTS: Final[Counterparts] = {
     concurrency.MAP: map_items,
     concurrency.GRAPH: graph,
     concurrency.ASYNC: "nothing starts there that is not waited for",
+    children.CHILD: "no execution there has an id of its user's, or an end of its own, as a child has",
     # transactions and sagas
     transactions.CALL: "state machines have no entities",
     transactions.PARTICIPANT: "state machines take part in no transactions",
