@@ -128,8 +128,7 @@ class Engine:
             parts=self._parts, tick=self._tick, bounds=self._bounds, timers=self._timers,
             alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
             letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=self._alarm,
-            tell=self._tell,
-            close=self._close,
+            tell=self._tell, close=self._close,
         )  # fmt: skip
         parts, inbox = self._parts, Inbox(core)
         self._inbox, self._when = inbox, Due(clock, inbox, self._alarms)
@@ -138,9 +137,7 @@ class Engine:
         self.answering = Answering(parts, self._tick, inbox, self._recovery, self._tokens)
         self.endings = Endings(core, self._inbox, self._recovery)
         self._redrives = Redrives(self._parts, self._tick, self._inbox, restoring)
-        self.letters = DeadLetters(
-            self._parts, self._tick, self._inbox, self._letters, self._redrives
-        )
+        self.letters = DeadLetters(parts, self._tick, inbox, self._letters, self._redrives)
         self.records = Records(self._parts, restoring)
         self.watching = Watching(self._parts, self.records, self._news)
         self.identities = Identities(core)
