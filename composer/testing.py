@@ -377,9 +377,8 @@ class Simulation:
             self._push(self._now_ms, fiber, Accepted(command.turn, {}))
         delay_ms, event = self._answer(name, answer, command)
         delay_ms, event = child_answered(command, delay_ms, event)
-        stands = self._execution.fibers[fiber].wait
-        if command.child is not None and stands != Invoking():  # asked to stop before a crash
-            delay_ms, event = 0, child_stopped(command.turn)
+        if command.child is not None and self._execution.fibers[fiber].wait != Invoking():
+            delay_ms, event = 0, child_stopped(command.turn)  # it was asked to before a crash
         if event is not None:
             self._push(self._now_ms + delay_ms, fiber, event)
 

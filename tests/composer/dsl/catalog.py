@@ -148,4 +148,11 @@ CATALOG = {
         c.saga(SAGA_STEPS[0], retry=c.AlwaysRevertAll()),
         c.saga(c.step("c", "d"), retry=c.AlwaysRevert()),
     ),
+    # children
+    "child": c.child("a"),
+    "child, all of it said": c.child(
+        "p/a", {"n": path("$.n")}, id=path("$.id"), on_open="use", on_closed="reject", close="cancel",
+        on_cancel="try",
+    ),
+    "child that is not waited for": c.child("a", id="x", close="abandon", wait=False),
 }  # fmt: skip
