@@ -1,6 +1,6 @@
 """The engine: drives the pure machine with real events, and makes what it decides durable."""
 
-from .calls import Invoked
+from .calls import Beside, Invoked
 from .checking import Findings, check
 from .engine import Engine
 from .executions import Executions, NamedExecution
@@ -25,6 +25,7 @@ __all__ = [
     "MODIFIED",
     "Attachment",
     "Beginning",
+    "Beside",
     "Companion",
     "Counters",
     "Ended",

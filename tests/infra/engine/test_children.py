@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.engine.engines import HELD, DyingStore, begun, world
 from xingqiao import composer
-from xingqiao.actions import Action, Call, StartOptions
+from xingqiao.actions import Call, StartOptions
 from xingqiao.composer import Failure, Name, child, path
 from xingqiao.infra.stores import MemoryStore
 
@@ -146,23 +146,6 @@ async def test_an_open_execution_may_be_used_as_a_child(made):
 
     assert await made.result(parent) == {"done": True}
     assert [row.id for row in await made.executions() if row.name == "long"] == [there]
-
-
-async def test_what_cannot_be_a_child_fails_the_step(made):
-    await made.engine.registry.put(
-        Action, Name.parse("/guest/entity"),
-        {"exec": {"kind": "python:3", "code": "..."}, "annotations": [{"key": "entity", "value": True}]},
-        overwrite=True,
-    )  # fmt: skip
-    for part, says in (
-        (child("nobody"), "nobody"),
-        (child("entity"), "is an entity"),
-        (child("good", id="a\nb"), "control characters"),
-        (child("good", id=path("$.n")), "the id must be a text"),
-        (child("good", id=""), "the id must be a text"),
-    ):
-        parent = await run(made, part, n=1)
-        assert says in str(await made.result(parent))
 
 
 # --- how a wait is cancelled ---------------------------------------------------------------------

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from xingqiao import composer
-from xingqiao.actions import ConflictError
+from xingqiao.actions import AlreadyCompletedError, AlreadyStartedError, ConflictError
 from xingqiao.composer import APPLICATION_ERROR
 from xingqiao.embedded import ActionError, embedded
 
@@ -120,3 +120,24 @@ async def test_an_execution_is_told_messages_and_started_with_one():
         assert not await handle.tell("more", {"n": 3}, id="m-2")
         with pytest.raises(ConflictError):
             await handle.tell("more")
+
+
+async def test_an_id_of_ones_own_finds_the_execution_in_every_method():
+    part = composer.sequence(composer.select({"n": 1}), composer.wait(3600))
+    async with embedded(compositions={"long": part}) as engine:
+        run = await engine.start("long", id="订单/7")
+        with pytest.raises(AlreadyStartedError):
+            await engine.start("long", id="订单/7")
+        assert await engine.start("long", id="订单/7", on_open="use") == run
+        handle = engine.execution("订单/7")
+        assert (await handle.status())["id"] == "订单/7"
+        assert (await handle.history())[0]["type"] == "ExecutionStarted"
+        await handle.terminate()
+        with pytest.raises(ActionError):
+            await handle.wait(20)
+        second = await engine.start("long", id="订单/7")
+        assert (await engine.execution("订单/7").status())["executionId"] == second
+        assert (await engine.execution("订单/7", run).status())["executionId"] == run
+        await engine.execution("订单/7").terminate()
+        with pytest.raises(AlreadyCompletedError):
+            await engine.invoke("long", id="订单/7", on_closed="reject")
