@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import anyio.lowlevel
 import pytest
 
 from tests.kit.engine.engines import HELD, DyingStore, begun, world
@@ -18,7 +19,7 @@ from xingqiao.actions import (
     NotFoundError,
     StartOptions,
 )
-from xingqiao.composer import Name, receive
+from xingqiao.composer import Name, path, receive
 from xingqiao.infra.stores import MemoryStore
 
 GO = receive("go")
@@ -158,3 +159,36 @@ async def test_whatever_commit_it_dies_at_there_is_no_run_without_its_message(wh
 async def _ended(made, asking):
     invoked, _ = await asking
     await made.record(invoked.activation)
+
+
+async def test_a_child_is_told_by_its_id_and_tells_its_parent(made):
+    await made.put(
+        kid=composer.sequence(GO, composer.tell("boss-1", "done", {"n": path("$.n")})),
+        boss=composer.sequence(
+            composer.child("kid", {}, id="kid-1", wait=False),
+            composer.tell("kid-1", "go", {"n": 7}),
+            receive("done"),
+        ),
+    )
+    call = Call(
+        name=Name(GUEST, None, "boss"),
+        params={},
+        namespace=GUEST,
+        options=StartOptions(id="boss-1"),
+    )
+
+    boss = (await made.engine.invoke(call)).activation
+
+    assert await made.result(boss) == {"n": 7}
+
+
+async def test_one_that_is_told_before_its_start_is_answered_hears_it(made):
+    """The id is the caller's, so others may know it before the caller has its answer."""
+    starting = asyncio.ensure_future(told(made, "later", "first"))
+    await anyio.lowlevel.checkpoint()
+    second = await told(made, "later", "second")
+
+    first = await starting
+
+    assert first[0].activation == second[0].activation
+    assert await undelivered(made, first[0].activation) == ["first", "second"]
