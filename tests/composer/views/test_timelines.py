@@ -192,3 +192,19 @@ def test_what_failed_elsewhere_says_whether_it_ran():
     )
 
     assert line.note == "[http, ran: unknown] Lost: cut"
+
+
+def test_attributes_are_told_and_what_was_refused():
+    run = simulate(composer.sequence(composer.annotate(stage=1), "a"), actions={"a": {"n": 1}})
+    refused = {
+        "at": 9, "fiber": "0", "turn": 0, "type": "AnnotationRefused", "name": "size", "why": "no attribute 'size'",
+    }  # fmt: skip
+
+    told = [(line.tone, line.label, line.note) for line in lines(run)]
+    assert told[1:3] == [("plain", "annotated", '{"stage": 1}'), ("good", "a", '{"n": 1}')]
+    (line,) = timeline([refused])
+    assert (line.tone, line.label, line.note) == (
+        "bad",
+        "not annotated: size",
+        "no attribute 'size'",
+    )
