@@ -207,3 +207,18 @@ def test_messages_are_told_with_the_numbers_of_their_entries():
     assert ("good", "received", "#3") in told
     assert ("wait", "dropped", "#4") in told
     assert "tell on" in [label for _, label, _ in told]
+
+def test_attributes_are_told_and_what_was_refused():
+    run = simulate(composer.sequence(composer.annotate(stage=1), "a"), actions={"a": {"n": 1}})
+    refused = {
+        "at": 9, "fiber": "0", "turn": 0, "type": "AnnotationRefused", "name": "size", "why": "no attribute 'size'",
+    }  # fmt: skip
+
+    told = [(line.tone, line.label, line.note) for line in lines(run)]
+    assert told[1:3] == [("plain", "annotated", '{"stage": 1}'), ("good", "a", '{"n": 1}')]
+    (line,) = timeline([refused])
+    assert (line.tone, line.label, line.note) == (
+        "bad",
+        "not annotated: size",
+        "no attribute 'size'",
+    )
