@@ -158,14 +158,16 @@ async def test_an_execution_is_cancelled_terminated_and_timed_out(run):
 
 
 async def test_an_execution_is_paused_and_goes_on(run):
-    name = await run.deploy("p", sequence(composer.wait(0.05), composer.wait(0)))
+    name = await run.deploy("p", sequence(composer.receive("on")))
     execution = await run.x.start(name)
 
     await execution.pause()
     assert (await execution.status())["status"] == "paused"
     await execution.resume()
+    assert (await execution.status())["status"] == "running"
+    await execution.tell("on", {"n": 1})
 
-    assert await execution.result() == {}
+    assert await execution.result() == {"n": 1}
 
 
 async def test_a_history_is_read_and_followed_to_its_end(run):

@@ -238,7 +238,10 @@ def test_a_step_that_waits_for_its_callback_is_listed_and_answered(
     name = composition("ex_asking", composer.sequence("ex_ask"))
     id, other = started(name, "running", "answer"), started(name, "running", "answer")
 
-    listed = xingqiao("execution", "waiting", "--name", "ex_ask")
+    for _ in range(LOOKS):  # a fiber waits a moment before the record of its step is durable
+        listed = xingqiao("execution", "waiting", "--name", "ex_ask")
+        if other in listed.out:
+            break
     shown = xingqiao("execution", "waiting", "--name", "ex_ask", "--json").json
     record = xingqiao("activation", "get", shown[0]["activationId"], "--json").json
     completed = xingqiao("execution", "complete", id, "ex_ask", "-p", "ok", "true")
