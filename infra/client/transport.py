@@ -51,7 +51,7 @@ class Patience:
     """How long a client tries again, and how it waits meanwhile.
 
     Args:
-        seconds: the time for which a request is sent again while the server cannot be reached.
+        seconds: the time from its first failure for which a request is sent again.
         pause: waits for seconds.
         now: the time in seconds.
     """
@@ -109,7 +109,7 @@ class Transport:
             InDoubtError: the connection was lost, and the request may have been carried out.
         """
         delays, now = _delays(), self._patience.now
-        until_s = now() + self._patience.seconds
+        until_s: float | None = None  # patience counts from the first failure: a wait is none
         while True:
             try:
                 told = await self._send(request, wait_s + MARGIN_S)
@@ -123,6 +123,8 @@ class Transport:
                 if not _is_refused(told):
                     return told
                 again_s, failure = _again_s(told, request), refusal(told, request, self.place)
+            if until_s is None:
+                until_s = now() + self._patience.seconds
             if again_s is None or now() + again_s > until_s:
                 raise failure
             log.info("%s %s is sent again: %s", request.method, request.path, failure)
