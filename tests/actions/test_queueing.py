@@ -326,7 +326,9 @@ def test_a_gate_that_was_just_made_is_not_forgotten_before_it_is_entered():
     ]
     for task in tasks:
         backlog.resumed(task, 0)
+    backlog.change(Rules(each_key=Bound(concurrent=1, per_minute=600)), 0)
     for task in tasks:
         backlog.ended(task.id)
+        backlog.add(task)
 
-    assert backlog.under_way == 0
+    assert len(taken(backlog, MINUTE_MS, most=3 * MANY)) == 2 * MANY
