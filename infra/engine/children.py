@@ -67,6 +67,7 @@ class _Step:
     run: str = ""
     used: bool = False
     stopping: bool = False
+    depth: int = 0
     task: asyncio.Task[None] | None = None
 
 
@@ -87,6 +88,7 @@ class Children:
         child = invocation.child
         assert child is not None  # noqa: S101  no other step is of this kind
         step = _Step(invocation.namespace, done, child.on_cancel, child.id)
+        step.depth = self._parts.runs[invocation.transaction].origin.depth + 1
         self._steps[invocation.activation] = step
         step.task = self._tasks.create_task(self._begin(invocation, child, step))
 
@@ -162,7 +164,7 @@ class Children:
         """The run of the child: it starts, has been started before a crash, or is there by its id."""
         options = StartOptions(
             id=child.id, on_open=child.on_open, on_closed=child.on_closed,
-            parent=invocation.transaction, close=child.close,
+            parent=invocation.transaction, close=child.close, depth=step.depth,
         )  # fmt: skip
         call = Call(
             name=invocation.action.listed_as, params=invocation.params, trace=invocation.trace,
@@ -178,9 +180,16 @@ class Children:
                 await asyncio.sleep(AGAIN_S)  # noqa: TID251  the store may work by then
                 continue
             step.used = invoked.used
-            if invocation.transaction not in self._parts.runs and not invoked.used:
+            if not invoked.used and await self._has_ended(invocation.transaction):
                 self.close(self._parts.offspring.pop(invocation.transaction, {}))
             return invoked.activation
+
+    async def _has_ended(self, id: str) -> bool:
+        """True if an execution has ended; one that only waits may have left memory."""
+        if id in self._parts.runs or id in self._parts.ended:
+            return id not in self._parts.runs
+        saved = await self._parts.store.load(id)
+        return saved is None or saved.execution.ended_ms is not None
 
     async def _wait(self, activation: str, step: _Step) -> None:
         try:
