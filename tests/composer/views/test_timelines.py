@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xingqiao import composer
-from xingqiao.composer import timeline
+from xingqiao.composer import Limits, timeline
 from xingqiao.composer.testing import Fail, Slow, simulate
 
 
@@ -208,6 +208,7 @@ def test_messages_are_told_with_the_numbers_of_their_entries():
     assert ("wait", "dropped", "#4") in told
     assert "tell on" in [label for _, label, _ in told]
 
+
 def test_attributes_are_told_and_what_was_refused():
     run = simulate(composer.sequence(composer.annotate(stage=1), "a"), actions={"a": {"n": 1}})
     refused = {
@@ -222,3 +223,10 @@ def test_attributes_are_told_and_what_was_refused():
         "not annotated: size",
         "no attribute 'size'",
     )
+
+
+def test_a_long_history_is_told():
+    run = simulate(composer.sequence(*["a"] * 9), actions={"a": {}}, limits=Limits(entries=50))
+
+    told = [(line.tone, line.label, line.note) for line in lines(run)]
+    assert ("wait", "history is long", "10 of 50 entries") in told
