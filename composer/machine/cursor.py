@@ -199,10 +199,10 @@ class Cursor:
     def count_steps(self, steps: int = 1) -> bool:
         """Counts steps. False if the limit is exceeded: the cursor is then exhausted, and the caller does nothing more."""
         self.steps += steps
-        within = self.steps <= self.limits.steps and (
-            len(self.entries) < self.room or self._finishing
-        )
-        if within or self._unlimited:
+        within = self.steps <= self.limits.steps
+        if within and len(self.entries) < self.room:
+            return True
+        if self._unlimited or (within and self._finishing):
             return True
         self.exhausted = True
         return False

@@ -61,6 +61,7 @@ class Execution(Standing):
     __slots__ = (
         "_forks",
         "_held",
+        "_long",
         "_most",
         "_overlong",
         "entries",
@@ -84,6 +85,7 @@ class Execution(Standing):
         self.events = 0  # so far, in a history that numbers them
         self.entries = 0  # in its history, as its host counts them
         self._most = inf if program.dialect.numbers else limits.entries
+        self._long = self._most / WARNED_AT
         self._forks = Forks(program)
         self.fibers = self._forks.fibers  # under way, by id
         self._held: dict[str, list[Entry]] = {}  # of fibers not yet worth storing
@@ -348,7 +350,7 @@ class Execution(Standing):
             self._overlong.clear()
         if self.inbox is not None:
             changes.messages = self.inbox.flush() or changes.messages
-        if self.entries < self._most / WARNED_AT <= self.entries + len(changes.entries):
+        if self.entries + len(changes.entries) >= self._long > self.entries:
             warn(changes, self.entries, self.limits.entries)
         changes.more = bool(self._forks.ready)
         changes.stretches = bool(self._overlong)
@@ -417,12 +419,12 @@ class Execution(Standing):
         """
         after, numbered = transition.fiber, self.program.dialect.numbers
         begun = not isinstance(event, Cancelled) and has_only_begun(before, after)
-        full = self.entries + len(transition.entries) >= self._most  # which a restart does not know
         if begun and not numbered:
             self._held[after.id] = transition.entries
             return
         held = self._held.pop(after.id, None)
-        if numbered or full or held is not None or not told_by_history(before, event, after):
+        full = self.entries + len(transition.entries) >= self._most  # which a restart does not know
+        if numbered or held is not None or full or not told_by_history(before, event, after):
             changes.fibers[after.id] = after
         changes.entries += held or ()
         changes.entries += transition.entries

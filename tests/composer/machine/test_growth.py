@@ -90,3 +90,22 @@ def test_an_attempt_after_the_limit_is_not_made():
 
     assert run.error["code"] == "LimitExceeded"
     assert 30 <= len(run.history) <= 34
+
+
+@pytest.mark.parametrize("crash", [(), "every"])
+def test_a_loop_that_only_receives_messages_ends(crash):
+    told = [(n, "go", n) for n in range(1, 50)]
+    body = composer.repeat(1000, composer.receive("go"))
+
+    run = simulate(body, {}, messages=told, limits=Limits(entries=30), crash=crash)
+
+    assert run.error["code"] == "LimitExceeded"
+    assert 30 <= len(run.history) <= 34
+
+
+def test_the_histories_of_branches_are_one():
+    body = composer.parallel(steps(6), steps(6))
+
+    run = simulate(body, {}, actions={"a": {}}, limits=Limits(entries=20))
+
+    assert run.error["code"] == "LimitExceeded"

@@ -64,3 +64,22 @@ async def test_it_ends_the_same_when_the_process_dies_at_any_commit(at, when):
         found = await kinds(again, id)
         assert found.count("HistoryLong") == 1
         assert found.count("StepSucceeded") == FITS + 1
+
+
+async def test_a_redrive_goes_on_once_the_limit_is_higher():
+    store = MemoryStore()
+    async with world(store, dict(ANSWERS), settings=SETTINGS) as made:
+        await made.put(a=None, main=composer.sequence(*["a"] * (FITS + 4)))
+        id = await made.start("main")
+        assert (await made.result(id))["error"]["code"] == "LimitExceeded"
+
+        await made.engine.redrive("guest", id)
+        assert await made.engine.wait("guest", id, 20)
+        assert (await made.engine.records.execution("guest", id))["status"] == "failed"
+
+    async with world(store, dict(ANSWERS)) as higher:
+        await higher.engine.redrive("guest", id)
+        assert await higher.engine.wait("guest", id, 20)
+
+        assert await higher.result(id) == {"n": 1}
+        assert (await higher.engine.records.execution("guest", id))["status"] == "succeeded"
