@@ -146,11 +146,9 @@ def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
     cursor = Cursor(fiber, program.instructions, context)
     instruction = program.instructions[fiber.pc - 1]
     command = program.dialect.commands[type(instruction)](cursor, instruction, fiber.turn)
-    if isinstance(command, Failure):
-        return None
-    if isinstance(fiber.wait, Invoking) and fiber.wait.details is not None:
-        command = changed(command, again=asked_again(command.again, fiber.wait))
-    return command
+    if isinstance(command, Invoke) and fiber.wait.details is not None:  # type: ignore[union-attr]
+        command = changed(command, again=asked_again(command.again, fiber.wait))  # type: ignore[arg-type]
+    return command if isinstance(command, Invoke) else None
 
 
 def _run(dialect: Dialect, cursor: Cursor) -> int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..values import CANCELLED, Failure, Outcome, Success, failure
 from . import history
 from .changes import Changes
-from .commands import Abandon, CancelMembers, Command, Fork, Invoke, Listen, Rebind, Spawn
+from .commands import Abandon, Annotate, CancelMembers, Command, Fork, Invoke, Listen, Rebind, Spawn
 from .conductor import advance
 from .cursor import Context, Cursor, Limits
 from .dialect import AskedAgain, Ended, MemberFailed, Redriven, Started
@@ -397,7 +397,7 @@ class Execution(Standing):
             case Listen() if self.inbox is not None:
                 hear = wanted(fiber, self.program)
                 return listens(self.inbox, fiber, hear, changes, now_ms)
-            case Invoke() | Abandon() | Spawn():
+            case Invoke() | Abandon() | Spawn() | Annotate():
                 changes.commands.append((fiber.id, command))
         return []
 

@@ -15,11 +15,14 @@ from xingqiao.composer import (
     Failed,
     Resumed,
     advance,
+    changed,
 )
 from xingqiao.composer.machine.conductor import reissue
-from xingqiao.composer.machine.events import Joined, TimerFired
-from xingqiao.composer.machine.waits import Invoking, Sleeping
+from xingqiao.composer.machine.events import Heard, Joined, TimerFired
+from xingqiao.composer.machine.waits import Hearing, Invoking, Sleeping
 from xingqiao.composer.values import Failure, Success
+
+HEARING = changed(SLEEPING, wait=Hearing(0))
 
 
 @pytest.mark.parametrize(
@@ -40,6 +43,8 @@ from xingqiao.composer.values import Failure, Success
         (SLEEPING, Accepted(2, {"t": 1})),
         (SLEEPING, TimerFired()),  # too early
         (SLEEPING, Resumed()),
+        (HEARING, Heard(HEARING.turn + 1, ())),
+        (SLEEPING, Heard(2, ())),
         (PAUSED, Completed(3, {})),
         (PAUSED, Continued()),
         (ENDED, Completed(3, {})),

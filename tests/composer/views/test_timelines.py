@@ -208,6 +208,7 @@ def test_messages_are_told_with_the_numbers_of_their_entries():
     assert ("wait", "dropped", "#4") in told
     assert "tell on" in [label for _, label, _ in told]
 
+
 def test_attributes_are_told_and_what_was_refused():
     run = simulate(composer.sequence(composer.annotate(stage=1), "a"), actions={"a": {"n": 1}})
     refused = {

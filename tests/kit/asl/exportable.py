@@ -67,7 +67,10 @@ _REPLACED = {
     "graph": lambda doc: {
         **doc, "tasks": {name: {**task, "after": []} for name, task in doc["tasks"].items()}
     },
-    "retry": lambda doc: {name: part for name, part in doc.items() if name != "on_exhausted"},
+    "retry": lambda doc: {
+        name: part for name, part in doc.items() if name not in ("on_exhausted", "except_errors")
+    },
+    "within": lambda doc: {"type": "sequence", "components": doc["components"]},
     "timeout": _timeout,
 }  # fmt: skip
 
