@@ -9,7 +9,7 @@ import orjson
 
 from ... import composer
 from ...actions import ConflictError, InvalidError, NotFoundError, Opened
-from ...composer import CompositionError, RedriveError, activation_id
+from ...composer import CompositionError, RedriveError, activation_id, changed
 from . import stored_values
 from .live import ActiveInvocation
 from .programs import program_document
@@ -61,9 +61,21 @@ class Redrives:
             work = partial(compiled, composition, namespace)
             program = await self._parts.threads.weigh(composition, work)
         try:
-            return await self._redriven(saved.execution, program, taken), program
+            redriven = await self._redriven(saved.execution, program, taken)
         except RedriveError as error:
             raise ConflictError(str(error)) from error
+        await self._leave_parent(redriven[0][0])
+        return redriven, program
+
+    async def _leave_parent(self, run: LiveExecution) -> None:
+        """A child whose parent has ended goes on by itself: nobody closes it when the server starts again."""
+        options = run.origin.options
+        if not options.parent:
+            return
+        parent = await self._parts.store.load(options.parent)
+        if parent is None or parent.execution.ended_ms is not None:
+            alone = changed(options, parent="", close="")
+            run.origin = changed(run.origin, options=alone)
 
     def _check_alone(self, redriven: list[Work]) -> None:
         """Raises if an execution that was read as ended goes on again: the store may not know it yet."""

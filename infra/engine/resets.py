@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from ...actions import (
     StartOptions,
     check_options,
 )
-from ...composer import LAST, MESSAGE_RECEIVED, NOTHING, Message, ResetError, frozen
+from ...composer import LAST, MESSAGE_RECEIVED, NOTHING, Message, ResetError, changed, frozen
 from . import stored_values
 from .identities import key_of
 from .origins import Source
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from .stored_values import Stored
 
 LINES = 500  # entries in one row of a copied history
+TRIES = 100  # each waits for a commit, for an execution that goes on meanwhile
 _KEPT = ("program", "action", "version", "kind", "limits", "solo", "owner", "doubtful")
 CHANGED = "Another caller has started a run with the id '{id}' at the same time. Try again."
 OPEN = (
@@ -71,17 +73,18 @@ class Place:
     messages: str = "keep"
 
 
-@frozen
+@dataclass(slots=True)
 class _Begun:
     """A new run, not yet known to anybody: the changes that take it up, and the history that it begins with.
 
-    `later` are the entries of the old history after those.
+    `later` are the entries of the old history after those, with the messages to tell if it `keeps` them.
     """
 
     run: LiveExecution
     changes: Changes
-    prefix: Sequence[Stored]
-    later: Sequence[Stored]
+    prefix: list[Stored]
+    later: list[Stored]
+    keeps: bool
     program: Program | None
 
 
@@ -118,12 +121,31 @@ class Resets:
                 f"Execution {id} is a step of {body.get('root')}: reset that execution, or fork this one."
             )
         options = StartOptions.from_json(body.get("options", {}))
+        if options.parent and row.ended_ms is None and await self._is_open(options.parent):
+            raise ResetRefusedError(
+                f"Execution {id} is a child of {options.parent}, which is open: reset that one, or fork this one."
+            )
+        options = changed(options, parent="", close="")
         async with self._identities.turns.of(*_turns(namespace, options.id)):
             version = await self._version(namespace, options.id, id)
             begun = await self._replayed(row, place, "reset", options)
-            replaced = await self._endings.replaceable(namespace, id)
+            replaced = await self._caught_up(begun, namespace, id)
             await self._begin(begun, version, replaced)
         return begun.run.id
+
+    async def _caught_up(self, begun: _Begun, namespace: str, id: str) -> LiveExecution | None:
+        """The open run, when no message that it was told is missing in the new run; None if it has ended.
+
+        The caller must use it before it awaits anything.
+        """
+        for _ in range(TRIES):
+            replaced = await self._endings.replaceable(namespace, id)
+            known = len(begun.prefix) + len(begun.later)
+            if replaced is None or replaced.entries == known:
+                return replaced
+            await self._tick.committed()
+            begun.later += await stored_values.history(self._parts.store, id, known)
+        raise ConflictError(f"Execution {id} is too busy to be reset now: pause it, and try again.")
 
     async def fork(
         self, namespace: str, id: str, place: Place, options: StartOptions | None = None
@@ -148,6 +170,10 @@ class Resets:
             version = await self._version(namespace, options.id, "")
             await self._begin(begun := await self._replayed(row, place, "fork", options), version)
         return begun.run.id
+
+    async def _is_open(self, id: str) -> bool:
+        saved = await self._parts.store.load(id)
+        return saved is not None and saved.execution.ended_ms is None
 
     async def _version(self, namespace: str, id: str, run: str) -> int | None:
         """The version that the document of a user's id must have; None without an id."""
@@ -207,8 +233,7 @@ class Resets:
         begins = row._replace(id=new, started_ms=now_ms, ended_ms=None, body=orjson.dumps(kept))
         run = await self._restoring.run(begins, execution, number)
         run.paused = execution.paused
-        later = entries[number:] if place.messages == "keep" else ()
-        return _Begun(run, changes, prefix, later, given)
+        return _Begun(run, changes, prefix, entries[number:], place.messages == "keep", given)
 
     async def _begin(
         self, begun: _Begun, version: int | None, replaced: LiveExecution | None = None
@@ -242,7 +267,7 @@ class Resets:
         for entry in begun.prefix:
             if entry["type"] == MESSAGE_RECEIVED:
                 self._messages.note_id(begun.run, entry.get("id", ""))
-        for entry in begun.later:
+        for entry in begun.later if begun.keeps else ():
             if entry["type"] == MESSAGE_RECEIVED and begun.run.id in self._parts.runs:
                 told = Message(0, entry["name"], entry.get("id", ""), entry["value"])
                 self._messages.put(begun.run, told)

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tests.kit.engine.engines import GUEST, HELD, DyingStore, begun, world
+from tests.kit.engine.restarts import restarted
 from xingqiao import composer
 from xingqiao.actions import AlreadyStartedError, Call, NotFoundError, StartOptions, ThrottledError
 from xingqiao.composer import Failure, Name
@@ -274,3 +275,61 @@ async def test_messages_that_came_later_are_told_again_or_dropped(made, messages
         assert (await state(made, run))["status"] == "running"
         await made.engine.messages.tell(GUEST, run, "on", {"n": 8})
     assert await made.result(run) == {"n": 2}
+
+
+async def test_a_message_that_comes_while_the_history_is_replayed_is_told_to_the_new_run(made):
+    await made.put(listens=composer.sequence("a", composer.receive("go"), "b"))
+    id = await made.start("listens")
+    await made.settle()
+    resets = made.engine.resets
+    replaceable = resets._endings.replaceable
+
+    async def told_first(namespace, run):
+        resets._endings.replaceable = replaceable
+        await made.engine.messages.tell(namespace, run, "go", {"n": 1})
+        return await replaceable(namespace, run)
+
+    resets._endings.replaceable = told_first
+
+    run = await resets.reset(GUEST, id, Place(to="first"))
+
+    assert await made.result(run) == {"n": 2}
+
+
+async def a_child(made):
+    """An execution, and its open child: their runs."""
+    made.hands.answers["b"] = HELD
+    await made.put(kid=composer.sequence("b"), parent=composer.child("kid", id="kid"))
+    parent = await made.start("parent")
+    await made.until(lambda: made.hands.done)
+    return parent, await made.engine.identities.run_of(GUEST, "kid")
+
+
+async def test_an_open_child_is_not_reset_because_its_parent_waits_for_it(made):
+    parent, kid = await a_child(made)
+
+    with pytest.raises(ResetRefusedError, match=f"a child of {parent}"):
+        await made.engine.resets.reset(GUEST, kid, Place(to="first"))
+
+    assert (await state(made, kid))["status"] == (await state(made, parent))["status"] == "running"
+
+
+@pytest.mark.parametrize("how", ["reset", "redrive"])
+async def test_a_child_that_goes_on_after_its_parent_is_not_closed_at_the_next_start(how):
+    made = await begun(answers=dict(ANSWERS))
+    await made.put(b=None)
+    parent, run = await a_child(made)
+    made.hands.finish(next(iter(made.hands.done)), Failure("Broken", "no"))
+    await made.result(parent)
+    if how == "reset":
+        run = await made.engine.resets.reset(GUEST, run, Place(to="first"))
+    else:
+        await made.engine.redrive(GUEST, run)
+    await made.until(lambda: made.hands.done)
+    await made.settle()
+
+    again = await restarted(made)
+    await again.settle()
+
+    assert (await state(again, run))["status"] == "running"
+    await again.kill()
