@@ -156,9 +156,6 @@ ELSEWHERE = {  # modules that other suites hold to their laws
     "actions/ports.py": "contracts",
     "adapters/port.py": "contracts/test_adapters.py",
     "composer/fakes.py": "composer/test_testing.py",
-    "composer/machine/commands.py": "composer/machine/test_conductor.py",
-    "infra/engine/finding.py": "infra/engine/test_annotations.py",
-    "infra/engine/inbox/steps.py": "infra/engine/test_children.py",
     "infra/engine/origins.py": "infra/engine/test_restoring.py",
     **{
         f"infra/{each}.py": "contracts/test_handles.py"

@@ -68,7 +68,14 @@ class _Actions:
         Raises:
             RefusedError: the document is malformed.
         """
-        await self._calls.ask("PUT", named("actions", name), document, overwrite=True)
+        request = Request(
+            method="PUT",
+            path=named("actions", name),
+            query={"overwrite": True},
+            body=document,
+            repeatable=True,
+        )
+        await self._calls.transport.ask(request)
 
     async def invoke(
         self,
