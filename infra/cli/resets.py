@@ -77,7 +77,7 @@ def reset(client: Client, id: str, *, as_json: bool, **place: Any) -> None:
 def fork(
     client: Client, id: str, own: str | None, given: str | None, *, as_json: bool, **place: Any
 ) -> None:
-    """Begin a new execution at an entry of the history of execution ID.
+    """Begin a new execution at an entry of execution ID's history.
 
     The new execution keeps the steps that succeeded before the entry. Execution ID goes on as before.
     """

@@ -136,6 +136,7 @@ def filled(path, victim):
         "type": ["account"],
         "package": ["shut"],
         "token": [*victim.known["id"][:1], "0" * 32],
+        "worker": ["w"],
         "path": ["victim/default/echo", "victim/shut/inside.json"],
         "name": ["victim", *things] if "operator" in path else things,
     }

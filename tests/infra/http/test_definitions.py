@@ -14,7 +14,7 @@ from xingqiao.actions import REMOTES
 from xingqiao.actions.coded import MAX_CODE_BYTES
 
 KINDS = ", ".join(
-    f"'{k}'" for k in sorted((*REMOTES, "composition", "python:3", "sequence", "states"))
+    f"'{k}'" for k in sorted((*REMOTES, "composition", "python:3", "queue", "sequence", "states"))
 )
 MALFORMED = "The request content was malformed:\n"
 ECHO = {"exec": {"kind": "python:3", "code": "echo"}}

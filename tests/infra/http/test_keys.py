@@ -61,14 +61,20 @@ async def test_a_rotation_leaves_a_day_by_default(world, make):
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "why"),
     [
-        ("PUT", "new", {}, 400, "'role' is missing: give one of read, invoke, deploy, admin."),
+        (
+            "PUT",
+            "new",
+            {},
+            400,
+            "'role' is missing: give one of read, invoke, work, deploy, admin.",
+        ),
         ("PUT", "new", {"role": 5}, 400, "'role' must be a string, not 5."),
         (
             "PUT",
             "new",
             {"role": "boss"},
             400,
-            "The role must be one of read, invoke, deploy, admin",
+            "The role must be one of read, invoke, work, deploy, admin",
         ),
         ("PUT", "new", {"role": "read", "x": 1}, 400, "'x' is not known: give role."),
         ("PUT", "a b", {"role": "read"}, 400, "The name 'a b' cannot be used for a key"),
