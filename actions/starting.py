@@ -27,6 +27,7 @@ class StartOptions:
         digest: of the action and the input, for `same`. The engine sets it.
         parent: the id of the execution that has started it as its child; "" if none has.
         close: what happens to a child when its parent ends: `terminate`, `cancel` or `abandon`.
+        depth: the number of executions above it; the engine sets it.
         attributes: by which it can be found, by name.
         memo: shown with it, and not found by.
         execution_timeout_ms: of the whole chain of its runs; None if there is no limit.
@@ -39,6 +40,7 @@ class StartOptions:
     digest: str = ""
     parent: str = ""
     close: str = ""
+    depth: int = 0
     attributes: dict[str, JSON] = field(default_factory=dict)
     memo: JSON = None
     execution_timeout_ms: int | None = None
@@ -60,7 +62,7 @@ class StartOptions:
 
 
 _DEFAULTS: dict[str, Any] = {
-    "id": "", "on_open": "fail", "on_closed": "allow", "digest": "", "parent": "", "close": "", "attributes": {}, "memo": None,
+    "id": "", "on_open": "fail", "on_closed": "allow", "digest": "", "parent": "", "close": "", "depth": 0, "attributes": {}, "memo": None,
     "execution_timeout_ms": None, "run_timeout_ms": None,
 }  # fmt: skip
 PLAIN = StartOptions()

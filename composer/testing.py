@@ -341,6 +341,7 @@ class Simulation:
 
     def _commit(self, changes: Changes) -> None:
         self.result.history += changes.entries
+        self._execution.entries = len(self.result.history)
         self.result.spawned += [
             self._spawned(command) for _, command in changes.commands if isinstance(command, Spawn)
         ]
@@ -371,6 +372,7 @@ class Simulation:
             self._id, self._program, fibers, self._limits, since=since
         )
         self._execution.inbox = self._mail.inbox()
+        self._execution.entries = len(since)
         for fiber, command in self._execution.pending(self._now_ms):
             self._invoke(fiber, command)
         for stored in fibers:

@@ -69,6 +69,7 @@ class Settings:
         worker_idle_s: seconds after which an idle worker ends.
         payload_bytes: maximum bytes of a call's parameters, and of a result.
         steps: maximum steps of one execution.
+        entries: maximum entries in the history of one execution.
         fork_width: maximum branches of one fork.
         evaluation_steps: maximum evaluation steps of all expressions in one state of a state machine. A
             step takes about 2 microseconds.
@@ -146,6 +147,7 @@ class Settings:
     worker_idle_s: float = 60.0
     payload_bytes: int = 1 << 20
     steps: int = 10_000_000
+    entries: int = 50_000
     fork_width: int = 10_000
     evaluation_steps: int = 120_000
     nesting: int = 32
@@ -276,6 +278,7 @@ _LEAST = {
     "payload_bytes": 1024,
     "items_bytes": 1024,
     "steps": 1,
+    "entries": 10,
     "fork_width": 1,
     "evaluation_steps": 1000,
     "nesting": 0,

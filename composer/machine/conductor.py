@@ -58,6 +58,7 @@ from .frames import (
     Handler,
     OwnFrame,
 )
+from .growth import TOO_MANY, exhaustion
 from .hearing import take
 from .instructions import Adopt
 from .operations import attempted
@@ -173,10 +174,10 @@ def _run(dialect: Dialect, cursor: Cursor) -> int:
 
 
 def _stop(dialect: Dialect, cursor: Cursor) -> None:
-    """All steps are used up: only undos, decisions and finalizers still run."""
+    """A limit is exceeded: only undos, decisions and finalizers still run."""
     cursor.exhausted = False
     cursor.wait = None
-    _unwind(dialect, cursor, Exhaustion(cursor.limits.steps))
+    _unwind(dialect, cursor, exhaustion(cursor))
 
 
 def _fiber(cursor: Cursor) -> Fiber:
@@ -400,7 +401,7 @@ def _unwind(dialect: Dialect, cursor: Cursor, reason: UnwindReason) -> None:  # 
                 return
             case Finalizer():
                 if isinstance(reason, Exhaustion):  # it may take a few steps more
-                    cursor.steps = max(0, reason.limit - FINALIZER_STEPS)
+                    cursor.steps = max(0, cursor.limits.steps - FINALIZER_STEPS)
                 cursor.push(Finalizing(None if isinstance(reason, Failure) else reason))
                 cursor.value, cursor.pc = _as_failure(reason).value, frame.to
                 return
@@ -436,8 +437,7 @@ def _as_failure(reason: UnwindReason) -> Failure:
     if isinstance(reason, Cancellation):
         return failure(CANCELLED, "cancelled")
     if isinstance(reason, Exhaustion):
-        text = f"the execution takes more than {reason.limit} steps"
-        return failure(LIMIT_EXCEEDED, text)
+        return failure(LIMIT_EXCEEDED, TOO_MANY[reason.what].format(limit=reason.limit))
     return failure(TIMEOUT, "an enclosing timeout has passed")
 
 

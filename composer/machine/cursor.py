@@ -6,6 +6,7 @@ Instructions change it; `conductor.advance` makes it from a fiber and turns it i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..expressions import Scope
@@ -13,10 +14,11 @@ from ..freezing import changed, frozen
 from ..names import activation_id
 from ..values import boxed
 from . import history
-from .frames import Attempts, Deadline, Mask, Uncounted, Variables, quiet
+from .frames import Attempts, Deadline, Finalizing, Mask, Uncounted, Variables, quiet
 from .history import NOTHING, Entry
 from .sagas.compensations import Compensating, Compensations, SagaStep
 from .transactions.coordinator import UNDISTURBED, Coordinating
+from .unwind_reasons import Exhaustion
 from .waits import Invoking
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class Limits:
         at_once: the evaluation steps that all expressions of one transition take together; the fiber stops
             before an evaluation that takes more, and a `Stretch` makes it. None for any number.
         events: of a history that numbers them; None for any number.
+        entries: of a history that does not number its events.
         signing: the key that signs task tokens, which is as fixed as the limits. Without a key, tokens are not
             signed.
         one_store: True if the host commits all participants of a transaction together when they are entities of
@@ -58,6 +61,7 @@ class Limits:
     evaluation_steps: int = 120_000
     at_once: int | None = None
     events: int | None = 25_000
+    entries: int = 50_000
     signing: bytes = field(default=b"", repr=False)
     one_store: bool = False
 
@@ -71,12 +75,13 @@ class Cursor:
 
     __slots__ = (
         "commands", "entries", "event", "events", "execution", "exhausted", "frames", "generation", "id", "instructions", "limits", "log", "now_ms",
-        "origin", "outcome", "pc", "places", "spent", "steps", "stop", "stopped", "told", "turn", "value", "wait", "work",
+        "origin", "outcome", "pc", "places", "room", "spent", "steps", "stop", "stopped", "told", "turn", "value", "wait", "work",
     )  # fmt: skip
 
     def __init__(self, fiber: Fiber, instructions: Sequence[Instruction], context: Context) -> None:
         self.execution, self.generation = context.execution, context.generation
         self.now_ms: int = context.now_ms
+        self.room = context.room
         self.limits = context.limits
         self.instructions = instructions
         self.id = fiber.id
@@ -194,10 +199,21 @@ class Cursor:
     def count_steps(self, steps: int = 1) -> bool:
         """Counts steps. False if the limit is exceeded: the cursor is then exhausted, and the caller does nothing more."""
         self.steps += steps
-        if self.steps <= self.limits.steps or self._unlimited:
+        within = self.steps <= self.limits.steps
+        if within and len(self.entries) < self.room:
+            return True
+        if self._unlimited or (within and self._finishing):
             return True
         self.exhausted = True
         return False
+
+    @property
+    def _finishing(self) -> bool:
+        """True if a finalizer runs because a limit is exceeded: it may take a few steps more."""
+        return any(
+            isinstance(frame, Finalizing) and isinstance(frame.unwind_reason, Exhaustion)
+            for frame in self.frames
+        )
 
     @property
     def _unlimited(self) -> bool:
@@ -242,8 +258,8 @@ class Cursor:
 class Context:
     """The facts that the machine is given with each event.
 
-    They are the id of the execution and the number of its redrives, the time, the limits, and the number of
-    events so far in a history that numbers them.
+    They are the id of the execution and the number of its redrives, the time, the limits, the number of
+    events so far in a history that numbers them, and how many entries the history may still have.
     """
 
     execution: str
@@ -251,6 +267,7 @@ class Context:
     limits: Limits
     generation: int = 0
     events: int = 0
+    room: float = inf
 
 
 def stops(cursor: Cursor) -> bool:

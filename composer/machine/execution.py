@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..values import CANCELLED, Failure, Outcome, Success, failure
@@ -23,6 +24,7 @@ from .events import Cancelled, Completed, Continued, Event, Joined, Resolved, Re
 from .fiber import NOWHERE, ROOT, Fiber, member_id, parent_of
 from .forks import Forks
 from .frames import Remembered
+from .growth import WARNED_AT, warn
 from .history import Entry
 from .inbox import Inbox
 from .joins import Room, unbounded
@@ -59,7 +61,10 @@ class Execution(Standing):
     __slots__ = (
         "_forks",
         "_held",
+        "_long",
+        "_most",
         "_overlong",
+        "entries",
         "events",
         "fibers",
         "generation",
@@ -78,6 +83,9 @@ class Execution(Standing):
         self.limits = limits
         self.inbox: Inbox | None = None  # until the first message comes
         self.events = 0  # so far, in a history that numbers them
+        self.entries = 0  # in its history, as its host counts them
+        self._most = inf if program.dialect.numbers else limits.entries
+        self._long = self._most / WARNED_AT
         self._forks = Forks(program)
         self.fibers = self._forks.fibers  # under way, by id
         self._held: dict[str, list[Entry]] = {}  # of fibers not yet worth storing
@@ -317,7 +325,8 @@ class Execution(Standing):
     # --- the fold ----------------------------------------------------------------------------
 
     def _context(self, now_ms: int) -> Context:
-        return Context(self.id, now_ms, self.limits, self.generation, self.events)
+        room = self._most - self.entries
+        return Context(self.id, now_ms, self.limits, self.generation, self.events, room)
 
     def _narrated(self, fiber: str, moment: Moment) -> dict[str, JSON]:
         """The detail that the program's language adds to the entry about a moment of this fiber."""
@@ -341,6 +350,8 @@ class Execution(Standing):
             self._overlong.clear()
         if self.inbox is not None:
             changes.messages = self.inbox.flush() or changes.messages
+        if self.entries + len(changes.entries) >= self._long > self.entries:
+            warn(changes, self.entries, self.limits.entries)
         changes.more = bool(self._forks.ready)
         changes.stretches = bool(self._overlong)
         return changes
@@ -412,7 +423,8 @@ class Execution(Standing):
             self._held[after.id] = transition.entries
             return
         held = self._held.pop(after.id, None)
-        if numbered or held is not None or not told_by_history(before, event, after):
+        full = self.entries + len(transition.entries) >= self._most  # which a restart does not know
+        if numbered or held is not None or full or not told_by_history(before, event, after):
             changes.fibers[after.id] = after
         changes.entries += held or ()
         changes.entries += transition.entries

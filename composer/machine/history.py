@@ -51,6 +51,7 @@ MESSAGE_CONSUMED: Final = "MessageConsumed"
 MESSAGE_DROPPED: Final = "MessageDropped"
 ANNOTATED: Final = "Annotated"
 ANNOTATION_REFUSED: Final = "AnnotationRefused"
+HISTORY_LONG: Final = "HistoryLong"
 
 NOTHING: Final[Any] = object()
 TAKEN_UP = frozenset(

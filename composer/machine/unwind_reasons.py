@@ -18,9 +18,10 @@ class Cancellation:
 
 @frozen
 class Exhaustion:
-    """The execution takes more steps than it may: only undos, decisions and finalizers still run."""
+    """The execution exceeds the limit of its steps, or of its history's entries: only undos, decisions and finalizers still run."""
 
     limit: int
+    what: str = "steps"
 
 
 @frozen
@@ -45,7 +46,7 @@ def stronger(held: Interruption | None, new: Interruption) -> Interruption:
 
 def reason_to_json(reason: Interruption | Exhaustion | None) -> JSON:
     if isinstance(reason, Exhaustion):
-        return [reason.limit]
+        return [reason.limit] if reason.what == "steps" else [reason.limit, reason.what]
     return reason.depth if isinstance(reason, Expiry) else "cancelled" if reason else None
 
 

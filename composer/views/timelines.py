@@ -162,6 +162,7 @@ _OPEN_ENDED = _ENDINGS | {
     history.MESSAGE_DROPPED,
     history.ANNOTATED,
     history.ANNOTATION_REFUSED,
+    history.HISTORY_LONG,
 }
 
 _DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
@@ -197,5 +198,6 @@ _DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
     history.TRANSACTION_COMMITTED: lambda e, _: Description("good", "committed", e["transaction"]),
     history.TRANSACTION_ABORTED: lambda e, _: Description("bad", "aborted", _error(e)),
     history.ANNOTATED: lambda e, _: Description("plain", "annotated", _value(e)),
+    history.HISTORY_LONG: lambda e, _: Description("wait", "history is long", f"{e['entries']} of {e['limit']} entries"),
     history.ANNOTATION_REFUSED: lambda e, _: Description("bad", f"not annotated: {e['name']}", e["why"]),
 }  # fmt: skip

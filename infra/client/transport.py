@@ -90,6 +90,8 @@ class Transport:
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
         )
+        # By itself it sends each PUT and DELETE again, also those whose second answer is a refusal.
+        self._session._retry_connection = False  # noqa: SLF001  there is no other way
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -24,6 +24,7 @@ from ...actions import (
 )
 from ...composer import ANNOTATED, ROOT, Changes, Entry
 from .indexing import check_memo, checked, described, index_of, set_attributes
+from .turns import Turns
 from .units import Unit
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Annotations:
 
     def __init__(self, core: Core, recovery: Recovery) -> None:
         self._parts, self._tick, self._recovery = core.parts, core.tick, recovery
+        self._turns = Turns()
 
     async def load(self) -> None:
         """Reads all declarations from the store."""
@@ -145,6 +147,15 @@ class Annotations:
         given = checked(self._parts, namespace, attributes)
         if "memo" in memo:
             check_memo(memo["memo"])
+        async with self._turns.of(
+            id
+        ):  # of two for one that has ended, the second reads what the first has written
+            found = await self._annotated(namespace, id, given, memo)
+        return {"attributes": found.attributes, "memo": found.memo}
+
+    async def _annotated(
+        self, namespace: str, id: str, given: Mapping[str, JSON], memo: Mapping[str, JSON]
+    ) -> StartOptions:
         while True:
             run = await self._recovery.found(id)
             if run is not None:
@@ -159,7 +170,7 @@ class Annotations:
                 break
         self._tick.wake()
         await self._tick.committed()
-        return {"attributes": found.attributes, "memo": found.memo}
+        return found
 
     def _annotated_live(
         self,

@@ -67,6 +67,7 @@ class _Step:
     run: str = ""
     used: bool = False
     stopping: bool = False
+    depth: int = 0
     task: asyncio.Task[None] | None = None
 
 
@@ -76,7 +77,7 @@ class Children:
     kinds = frozenset({CHILD})
 
     def __init__(self, core: Core, calls: Calls, recovery: Recovery, endings: Endings) -> None:
-        self._parts, self._tasks = core.parts, core.tasks
+        self._parts, self._tasks, self._tick = core.parts, core.tasks, core.tick
         self._calls, self._recovery, self._endings = calls, recovery, endings
         self._steps: dict[str, _Step] = {}  # by activation
 
@@ -87,6 +88,7 @@ class Children:
         child = invocation.child
         assert child is not None  # noqa: S101  no other step is of this kind
         step = _Step(invocation.namespace, done, child.on_cancel, child.id)
+        step.depth = self._parts.runs[invocation.transaction].origin.depth + 1
         self._steps[invocation.activation] = step
         step.task = self._tasks.create_task(self._begin(invocation, child, step))
 
@@ -162,7 +164,7 @@ class Children:
         """The run of the child: it starts, has been started before a crash, or is there by its id."""
         options = StartOptions(
             id=child.id, on_open=child.on_open, on_closed=child.on_closed,
-            parent=invocation.transaction, close=child.close,
+            parent=invocation.transaction, close=child.close, depth=step.depth,
         )  # fmt: skip
         call = Call(
             name=invocation.action.listed_as, params=invocation.params, trace=invocation.trace,
@@ -171,20 +173,31 @@ class Children:
         while True:
             try:
                 if await self._calls.knows(invocation.namespace, invocation.activation):
-                    return invocation.activation
+                    await self._tick.committed()  # it may still be taken back
+                    if await self._calls.knows(invocation.namespace, invocation.activation):
+                        return invocation.activation
                 invoked = await self._calls.invoke(call, beside=Beside(run=invocation.activation))
             except UnavailableError as error:
                 log.warning("a child cannot be started: %s. It is tried again", error)
                 await asyncio.sleep(AGAIN_S)  # noqa: TID251  the store may work by then
                 continue
             step.used = invoked.used
-            if invocation.transaction not in self._parts.runs and not invoked.used:
+            if not invoked.used and await self._has_ended(invocation.transaction):
                 self.close(self._parts.offspring.pop(invocation.transaction, {}))
             return invoked.activation
 
+    async def _has_ended(self, id: str) -> bool:
+        """True if an execution has ended; one that only waits may have left memory."""
+        if id in self._parts.runs or id in self._parts.ended:
+            return id not in self._parts.runs
+        saved = await self._parts.store.load(id)
+        return saved is None or saved.execution.ended_ms is not None
+
     async def _wait(self, activation: str, step: _Step) -> None:
+        outcome = None
         try:
-            outcome = await self._calls.outcome(step.namespace, step.run, FOREVER_S)
+            while outcome is None and not self._recovery.stopping:
+                outcome = await self._calls.outcome(step.namespace, step.run, FOREVER_S)
         except NotFoundError:
             outcome = Failure(LOST, f"Of the child {step.run} nothing is kept.")
         except UnavailableError as error:

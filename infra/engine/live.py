@@ -115,7 +115,7 @@ class LiveExecution:
         self.id = execution.id
         self.execution = execution
         self.origin = origin
-        self.entries = entries  # in its history
+        self.entries = execution.entries = entries  # in its history
         self.invocations: dict[tuple[str, int], ActiveInvocation] = {}
         self.steps_ms = 0  # the sum of its parts
         self.memory_mb = 0  # of the largest of its parts
@@ -215,6 +215,7 @@ class LiveExecution:
         """Writes the changes; those of an express execution only at its end."""
         if not self.recorded:
             self.buffer += changes.entries
+            self.execution.entries = len(self.buffer)
             if changes.outcome is None:
                 return
             entries, self.buffer = self.buffer, []
@@ -226,6 +227,7 @@ class LiveExecution:
             lines = [entry.to_json(keep) for entry in entries]
             write.history.append((self.id, self.entries + 1, orjson.dumps(lines)))
             self.entries += len(lines)
+            self.execution.entries = self.entries
         if origin.express:
             return
         if changes.messages is not None:

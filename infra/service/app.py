@@ -355,6 +355,7 @@ def _engine_settings(settings: Settings, namespaces: Namespaces) -> EngineSettin
     return EngineSettings(
         limits=Limits(
             steps=settings.steps,
+            entries=settings.entries,
             fork_width=settings.fork_width,
             value_bytes=settings.payload_bytes,
             evaluation_steps=settings.evaluation_steps,

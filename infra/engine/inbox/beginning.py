@@ -58,6 +58,7 @@ class Starts:
             about=about or None,
             unwaited=beginning.unwaited,
             options=beginning.options,
+            depth=beginning.options.depth,
         )
         run = self._made(id, program, origin, introduced=True)
         if origin.solo and origin.unwaited is not None:

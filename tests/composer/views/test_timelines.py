@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xingqiao import composer
-from xingqiao.composer import timeline
+from xingqiao.composer import Limits, timeline
 from xingqiao.composer.testing import Fail, Slow, simulate
 
 
@@ -223,3 +223,10 @@ def test_attributes_are_told_and_what_was_refused():
         "not annotated: size",
         "no attribute 'size'",
     )
+
+
+def test_a_long_history_is_told():
+    run = simulate(composer.sequence(*["a"] * 9), actions={"a": {}}, limits=Limits(entries=50))
+
+    told = [(line.tone, line.label, line.note) for line in lines(run)]
+    assert ("wait", "history is long", "10 of 50 entries") in told
