@@ -23,6 +23,7 @@ from xingqiao.composer import (
 from xingqiao.infra.engine import EngineSettings
 from xingqiao.infra.engine.live import LiveExecution
 from xingqiao.infra.engine.messages import checked_size
+from xingqiao.infra.engine.resets import Place
 from xingqiao.infra.stores import MemoryStore
 
 GO = receive("go")
@@ -110,6 +111,24 @@ async def test_a_step_that_tells_a_full_inbox_fails(made):
     answer = await made.record(await made.start("teller", {"to": id, "text": "x" * 100}))
 
     assert answer["response"]["result"]["error"]["code"] == "TooManyMessages"
+
+
+async def test_a_reset_tells_again_what_was_accepted_however_much_it_is(made, monkeypatch):
+    monkeypatch.setattr("xingqiao.composer.machine.listening.MAX_INBOX_BYTES", 4)
+    id = await made.start("later")
+    await made.until(lambda: made.hands.invoked)
+    made.hands.finish(made.hands.invoked[0].activation, {})
+    await made.settle()
+    for n in range(2):
+        await tell(made, id, "go", f"x{n}")  # 4 bytes each
+    await made.result(id)
+
+    run = await made.engine.resets.reset(GUEST, id, Place(to="first"))
+
+    await made.until(lambda: len(made.hands.invoked) == 2)
+    assert await undelivered(made, run) == ["x0", "x1"]
+    with pytest.raises(TooManyMessagesError):
+        await tell(made, run, "go", 1)
 
 
 async def test_pages_are_the_same_in_memory_and_in_the_store(made):
