@@ -273,7 +273,7 @@ class Resets:
         for entry in begun.later if begun.keeps else ():
             if entry["type"] == MESSAGE_RECEIVED and begun.run.id in self._parts.runs:
                 told = Message(0, entry["name"], entry.get("id", ""), entry["value"])
-                self._messages.put(begun.run, told)
+                self._messages.put(begun.run, told, bounded=False)
 
     @staticmethod
     def _copy(run: LiveExecution, entries: Sequence[Stored], write: Write) -> None:
