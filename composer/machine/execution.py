@@ -28,7 +28,7 @@ from .growth import WARNED_AT, warn
 from .history import Entry
 from .inbox import Inbox
 from .joins import Room, unbounded
-from .listening import arrives, closed, listens, received, wanted
+from .listening import arrives, closed, listens, listens_again, received, waiting, wanted
 from .queries import last_state, remains, state_of
 from .standing import Standing
 from .steps import note_again
@@ -38,7 +38,7 @@ from .timeouts import deadlines_told
 from .waits import Invoking, Joining, Paused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from ..values import JSON
     from .conductor import Transition
@@ -233,9 +233,11 @@ class Execution(Standing):
         kind: str = history.EXECUTION_REDRIVEN,
         about: dict[str, JSON] | None = None,
         value: JSON = history.NOTHING,
+        began: Mapping[tuple[str, int], int] | None = None,
     ) -> Changes:
         """Continues from where it stands, as another generation, which an entry of this kind begins.
 
+        Fibers that wait for messages hear what is left; `began` are the entries after which they may have begun.
         See `composer.redrive` and `composer.reset`.
         """
         self.generation += 1
@@ -259,6 +261,12 @@ class Execution(Standing):
         changes.fibers = dict(self.fibers)
         if self.inbox is not None:
             self.inbox.put_again()
+            for fiber in waiting(self.fibers.values()):
+                if self.fibers.get(fiber.id) is fiber:
+                    hear = wanted(fiber, self.program)
+                    since = (began or {}).get((fiber.id, fiber.turn), 0)
+                    heard = listens_again(self.inbox, fiber, hear, since, changes, now_ms)
+                    self._deliver(heard, changes, self._context(now_ms))
         return self._concluded(changes)
 
     def pass_over(self, member: str, now_ms: int) -> Changes:

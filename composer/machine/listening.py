@@ -44,8 +44,22 @@ def listens(
 ) -> list[Delivery]:
     """A fiber begins to wait: returns what it hears at once. What came before is dropped if it wants that."""
     if hear.drop and (numbers := inbox.drop(names_of(hear.want))):
-        detail: dict[str, JSON] = {"messages": numbers, "why": "early"}
-        changes.entries.append(Entry(now_ms, fiber.id, fiber.turn, history.MESSAGE_DROPPED, detail))
+        changes.entries.append(_dropped_early(fiber, numbers, now_ms))
+    messages = chosen(hear.want, inbox.first)
+    return [] if messages is None else [_heard(inbox, fiber, messages)]
+
+
+def listens_again(  # noqa: PLR0913, PLR0917  as `listens`, and since when
+    inbox: Inbox, fiber: Fiber, hear: Hear, since: int, changes: Changes, now_ms: int
+) -> list[Delivery]:
+    """A redriven fiber waits again, as it did `since` this entry: returns what it hears of the messages that are left."""
+    numbers: list[JSON] = []
+    for name in names_of(hear.want) if hear.drop else ():
+        while (message := inbox.first(name)) is not None and message.number < since:
+            inbox.take((message,))
+            numbers.append(message.number)
+    if numbers:
+        changes.entries.append(_dropped_early(fiber, numbers, now_ms))
     messages = chosen(hear.want, inbox.first)
     return [] if messages is None else [_heard(inbox, fiber, messages)]
 
@@ -90,14 +104,18 @@ def _has_room(inbox: Inbox, message: Message) -> bool:
     return inbox.count < MAX_MESSAGES and inbox.size + message.size <= MAX_INBOX_BYTES
 
 
+def waiting(fibers: Collection[Fiber]) -> list[Fiber]:
+    """The fibers that wait for messages; first those that began first."""
+    return sorted((fiber for fiber in fibers if type(fiber.wait) is Hearing), key=_since)
+
+
 def _first_satisfied(
     fibers: Collection[Fiber],
     program: Program,
     message: Message,
     first: Callable[[str], Message | None],
 ) -> tuple[Fiber, tuple[Message, ...]] | None:
-    waiting = [fiber for fiber in fibers if type(fiber.wait) is Hearing]
-    for fiber in sorted(waiting, key=_since):
+    for fiber in waiting(fibers):
         want = wanted(fiber, program).want
         if message.name in names_of(want) and (messages := chosen(want, first)) is not None:
             return fiber, messages
@@ -106,6 +124,11 @@ def _first_satisfied(
 
 def _since(fiber: Fiber) -> tuple[int, str]:
     return fiber.wait.since_ms, fiber.id  # type: ignore[union-attr]
+
+
+def _dropped_early(fiber: Fiber, numbers: list[JSON], now_ms: int) -> Entry:
+    detail: dict[str, JSON] = {"messages": numbers, "why": "early"}
+    return Entry(now_ms, fiber.id, fiber.turn, history.MESSAGE_DROPPED, detail)
 
 
 def _heard(inbox: Inbox, fiber: Fiber, messages: tuple[Message, ...]) -> Delivery:

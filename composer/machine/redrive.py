@@ -2,7 +2,8 @@
 
 Its history is replayed: a fresh execution receives the recorded events in order, without the failures that
 ended it. The machine is a pure function, so the execution then stands where the failed steps were asked
-for, and everything that was done stays done. Another program can take its place if it asks for the same
+for, and everything that was done stays done. A message is heard by the fiber that heard it; what is left is heard
+afterwards, by fibers that wait again. Another program can take its place if it asks for the same
 steps up to there; otherwise the redrive is refused, so that no step runs twice.
 """
 
@@ -16,14 +17,15 @@ from ..freezing import changed
 from ..values import Success
 from . import history
 from .dialect import Started
-from .events import Completed, Event, Failed, Resolved, Resumed
+from .events import Completed, Event, Failed, Heard
 from .execution import Execution
 from .fiber import ROOT, Fiber
 from .frames import Attempts
-from .inbox import Message
 from .instructions import Invoke as InvokeInstruction
+from .listening import wanted
+from .recorded import MESSAGES, TIMERS, Post, as_timed
 from .timeouts import deadlines_of
-from .waits import Invoking, Paused, Sleeping
+from .waits import Hearing, Invoking, Paused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,11 +40,15 @@ _ENDED = (history.EXECUTION_SUCCEEDED, history.EXECUTION_FAILED, history.EXECUTI
 
 
 class Replayed(NamedTuple):
-    """A replayed execution, its outcome if it has one, and the ended members of joins that are not over."""
+    """A replayed execution, its outcome if it has one, and the ended members of joins that are not over.
+
+    `began` are, by fiber and turn, the numbers of the entries after which a wait for messages may have begun.
+    """
 
     execution: Execution
     outcome: Outcome | None
     ended: dict[str, Fiber]
+    began: dict[tuple[str, int], int]
 
 
 class RedriveError(Error):
@@ -75,7 +81,7 @@ def redrive(
         raise RedriveError(
             f"execution {id} is a saga that has been undone, so no step is left to continue: invoke it again"
         )
-    execution, outcome, ended = replayed(id, program, entries, limits)
+    execution, outcome, ended, began = replayed(id, program, entries, limits)
     if isinstance(outcome, Success):
         return execution, execution.finish(outcome, now_ms)
     if not execution.fibers:
@@ -83,9 +89,7 @@ def redrive(
             f"execution {id} failed by its program, not in a step, so it would fail again. "
             "Redrive it with a program that decides otherwise"
         )
-    changes = execution.redrive(now_ms)
-    changes.fibers |= ended  # their joins are not over: a restart needs their outcomes
-    return execution, changes
+    return execution, with_ended(execution.redrive(now_ms, began=began), ended)
 
 
 def replayed(id: str, program: Program, entries: Sequence[StoredEntry], limits: Limits) -> Replayed:
@@ -95,15 +99,12 @@ def replayed(id: str, program: Program, entries: Sequence[StoredEntry], limits: 
         RedriveError: when the program does not agree with the recorded steps.
     """
     execution = Execution(id, program, replace(limits, at_once=None))
-    ended: dict[str, Fiber] = {}
+    replay = _Replay(execution)
     started = program.dialect.replayed(entries[0])
     frames = started.frames if isinstance(started, Started) else ()
     frames = (*deadlines_of(entries[0]), *frames)
-    told = tuple(
-        _message(number, entry) for number, entry in enumerate(entries, 1) if "start" in entry
-    )
-    begun = execution.begin(entries[0]["value"], entries[0]["at"], frames=frames, told=told)
-    outcome = _proceed(execution, begun, entries[0]["at"], ended)
+    begun = execution.begin(entries[0]["value"], entries[0]["at"], frames=frames)
+    outcome = replay.proceed(begun, entries[0]["at"])
     first = 1
     before: Sequence[StoredEntry] = ()
     for generation in _generations(entries):
@@ -111,10 +112,19 @@ def replayed(id: str, program: Program, entries: Sequence[StoredEntry], limits: 
             execution.events = _events(before)
             exchange(execution, generation[0])
             execution.redrive(generation[0]["at"])
-        outcome = _replay(execution, generation, program, ended, first) or outcome
+        outcome = replay.generation(generation, first) or outcome
         first, before = first + len(generation), generation
     execution.events, execution.limits = _events(entries), limits
-    return Replayed(execution, outcome, ended)
+    execution.inbox = replay.post.inbox()
+    return Replayed(execution, outcome, replay.ended, replay.began)
+
+
+def with_ended(changes: Changes, ended: dict[str, Fiber]) -> Changes:
+    """The changes that take an execution up, with the ended members of joins that are not over: a restart needs them."""
+    _keep(ended, changes)
+    if changes.outcome is None:
+        changes.fibers |= ended
+    return changes
 
 
 def exchange(execution: Execution, entry: StoredEntry) -> None:
@@ -143,66 +153,99 @@ def _generations(entries: Sequence[StoredEntry]) -> Iterator[Sequence[StoredEntr
     yield entries[start:]
 
 
-def _replay(
-    execution: Execution,
-    entries: Sequence[StoredEntry],
-    program: Program,
-    ended: dict[str, Fiber],
-    first: int,
-) -> Outcome | None:
-    """Delivers the recorded events; `first` is the number of the first entry. Returns the outcome, if the execution ends."""
-    outcome: Outcome | None = None
-    culprits = _culprits(entries)
-    targets: dict[tuple[str, int], JSON] = {}
-    broken = False  # entries after the failure may belong to a finalizer, which does not run now
-    for number, entry in enumerate(entries, first):
-        place = (entry["fiber"], entry["turn"])
-        if entry["type"] == history.STEP_SCHEDULED:
-            targets[place] = entry.get("action")
-        elif entry["type"] == history.MESSAGE_RECEIVED:
-            outcome = _tell(execution, _message(number, entry), entry, ended)
-        elif entry["type"] == history.BRANCH_FAILED:
-            if (entry["fiber"], entry["origin"]) in culprits and entry["fiber"] in execution.fibers:
-                changes = execution.pass_over(entry["fiber"], entry["at"])
-                outcome = _proceed(execution, changes, entry["at"], ended)
-        elif place in culprits or entry["type"] == history.CANCEL_REQUESTED:
-            broken = True
-        elif (event := program.dialect.replayed(entry)) is not None and not isinstance(
-            event, Started
-        ):
-            fiber = execution.fibers.get(entry["fiber"])
-            if fiber is None or not _waits_for(fiber, event):
-                if not broken:
-                    raise RedriveError(_divergence(entry, "does not wait for it"))
-                continue
-            _check_target(program, (fiber, event), entry, targets.get(place))
-            changes = execution.deliver(entry["fiber"], event, entry["at"])
-            outcome = _proceed(execution, changes, entry["at"], ended)
-    return outcome
+class _Replay:
+    """The execution that is replayed, its messages, and the ended branches of joins that are not over."""
 
+    __slots__ = ("began", "ended", "execution", "number", "post")
 
-def _message(number: int, entry: StoredEntry) -> Message:
-    return Message(number, entry["name"], entry.get("id", ""), entry["value"])
+    def __init__(self, execution: Execution) -> None:
+        self.execution = execution
+        self.number = 1  # of the entry that is replayed
+        self.began: dict[tuple[str, int], int] = {}
+        self.post = Post()
+        self.ended: dict[str, Fiber] = {}
 
+    def generation(self, entries: Sequence[StoredEntry], first: int) -> Outcome | None:
+        """Delivers the recorded events; `first` is the number of the first entry. Returns the outcome, if the execution ends."""
+        outcome: Outcome | None = None
+        culprits = _culprits(entries)
+        targets: dict[tuple[str, int], JSON] = {}
+        broken = (
+            False  # entries after the failure may belong to a finalizer, which does not run now
+        )
+        for self.number, entry in enumerate(entries, first):
+            place = (entry["fiber"], entry["turn"])
+            if entry["type"] == history.STEP_SCHEDULED:
+                targets[place] = entry.get("action")
+            elif entry["type"] in MESSAGES:
+                outcome = self._message(entry, broken=broken) or outcome
+            elif entry["type"] == history.BRANCH_FAILED:
+                if (entry["fiber"], entry["origin"]) in culprits:
+                    outcome = self._pass_over(entry) or outcome
+            elif place in culprits or entry["type"] == history.CANCEL_REQUESTED:
+                broken = True
+            else:
+                event = self.execution.program.dialect.replayed(entry)
+                if event is not None and not isinstance(event, Started):
+                    made = self._event(event, entry, targets.get(place), broken=broken)
+                    outcome = made or outcome
+        return outcome
 
-def _tell(
-    execution: Execution, message: Message, entry: StoredEntry, ended: dict[str, Fiber]
-) -> Outcome | None:
-    """Tells the execution a message again, unless it has come with the start."""
-    if "start" in entry:
+    def _pass_over(self, entry: StoredEntry) -> Outcome | None:
+        if entry["fiber"] not in self.execution.fibers:
+            return None
+        return self.proceed(self.execution.pass_over(entry["fiber"], entry["at"]), entry["at"])
+
+    def _message(self, entry: StoredEntry, *, broken: bool) -> Outcome | None:
+        """A message came, was dropped or was heard."""
+        fiber = self.execution.fibers.get(entry["fiber"])
+        hears = fiber is not None and _hears(fiber, entry)
+        if entry["type"] == history.MESSAGE_RECEIVED:
+            self.post.put(self.number, entry)
+        elif entry["type"] == history.MESSAGE_DROPPED:
+            if entry["why"] == "early" and (hears or not broken):
+                self.post.drop(entry["messages"])
+        elif fiber is not None and hears:
+            want = wanted(fiber, self.execution.program).want
+            messages = self.post.take(entry["messages"], want)
+            if messages is None:
+                raise RedriveError(_divergence(entry, "waits for other messages"))
+            return self._deliver(Heard(entry["turn"], messages), entry)
+        elif not broken:
+            raise RedriveError(_divergence(entry, "does not wait for it"))
         return None
-    return _proceed(execution, execution.tell(message, entry["at"]), entry["at"], ended)
 
+    def _event(
+        self, event: Event, entry: StoredEntry, target: JSON, *, broken: bool
+    ) -> Outcome | None:
+        fiber = self.execution.fibers.get(entry["fiber"])
+        if fiber is not None:
+            fiber = _waiting_for(fiber, event, entry)
+        if fiber is None:
+            if not broken:
+                raise RedriveError(_divergence(entry, "does not wait for it"))
+            return None
+        _check_target(self.execution.program, (fiber, event), entry, target)
+        self.execution.fibers[fiber.id] = fiber
+        return self._deliver(event, entry)
 
-def _proceed(
-    execution: Execution, changes: Changes, at_ms: int, ended: dict[str, Fiber]
-) -> Outcome | None:
-    """Runs as far as possible; `ended` keeps the ended branches of joins that are not over."""
-    _keep(ended, changes)
-    while changes.more:
-        changes = execution.proceed(at_ms)
-        _keep(ended, changes)
-    return changes.outcome
+    def _deliver(self, event: Event, entry: StoredEntry) -> Outcome | None:
+        changes = self.execution.deliver(entry["fiber"], event, entry["at"])
+        return self.proceed(changes, entry["at"])
+
+    def proceed(self, changes: Changes, at_ms: int) -> Outcome | None:
+        """Runs as far as possible."""
+        self._keep(changes)
+        while changes.more:
+            changes = self.execution.proceed(at_ms)
+            self._keep(changes)
+        return changes.outcome
+
+    def _keep(self, changes: Changes) -> None:
+        _keep(self.ended, changes)
+        for name, fiber in changes.fibers.items():
+            if isinstance(fiber.wait, Hearing):
+                self.began.setdefault((name, fiber.turn), self.number)
 
 
 def _keep(ended: dict[str, Fiber], changes: Changes) -> None:
@@ -232,14 +275,20 @@ def _culprits(entries: Sequence[StoredEntry]) -> set[tuple[str, int]]:
     return found
 
 
-def _waits_for(fiber: Fiber, event: Event) -> bool:
+def _waiting_for(fiber: Fiber, event: Event, entry: StoredEntry) -> Fiber | None:
+    """The fiber, if it waits for the recorded event: as it was when it came."""
+    if entry["type"] in TIMERS:
+        return as_timed(fiber, entry)
     match event:
         case Completed(turn=turn) | Failed(turn=turn):
-            return isinstance(fiber.wait, Invoking) and fiber.turn == turn
-        case Resumed() | Resolved():
-            return isinstance(fiber.wait, Paused)
+            waits = isinstance(fiber.wait, Invoking) and fiber.turn == turn
         case _:
-            return isinstance(fiber.wait, Sleeping) or fiber.due_ms is not None
+            waits = isinstance(fiber.wait, Paused)
+    return fiber if waits else None
+
+
+def _hears(fiber: Fiber, entry: StoredEntry) -> bool:
+    return isinstance(fiber.wait, Hearing) and fiber.turn == entry["turn"]
 
 
 def _check_target(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import Error
 from . import history
-from .redrive import RedriveError, exchange, replayed
+from .redrive import RedriveError, exchange, replayed, with_ended
 from .transactions.coordinator import Coordinating
 from .waits import Invoking
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 FIRST: Final = "first"
 LAST: Final = "last"
+_OVER: Final = "the execution ends with this entry: choose one before it"
 
 
 class ResetError(Error):
@@ -61,11 +62,11 @@ def reset(  # noqa: PLR0913  a run, a place in its history, and what is told of 
     if about_cancelled(entries):
         raise ResetError("the execution was asked to cancel by then: choose an entry before that")
     try:
-        execution, outcome, ended = replayed(id, program, entries, limits)
+        execution, outcome, ended, began = replayed(id, program, entries, limits)
     except RedriveError as error:
         raise ResetError(str(error)) from error
     if outcome is not None or not execution.fibers:
-        raise ResetError("the execution ends with this entry: choose one before it")
+        raise ResetError(_OVER)
     if any(type(frame) is Coordinating for f in execution.fibers.values() for frame in f.frames):
         raise ResetError("a transaction is under way there: choose an entry before it, or after it")
     step = entries[-1]
@@ -76,9 +77,10 @@ def reset(  # noqa: PLR0913  a run, a place in its history, and what is told of 
             raise ResetError("another input needs an entry that asks for a step (StepScheduled)")
         about = {**about, "step": fiber.id}
         exchange(execution, {"step": fiber.id, "value": value})
-    changes = execution.redrive(now_ms, history.EXECUTION_RESET, about, value)
-    changes.fibers |= ended  # their joins are not over: a restart needs their outcomes
-    return execution, changes
+    changes = execution.redrive(now_ms, history.EXECUTION_RESET, about, value, began)
+    if changes.outcome is not None:  # by a message that was left
+        raise ResetError(_OVER)
+    return execution, with_ended(changes, ended)
 
 
 def about_cancelled(entries: Sequence[StoredEntry]) -> bool:

@@ -9,7 +9,7 @@ import orjson
 
 from ... import composer
 from ...actions import ConflictError, InvalidError, NotFoundError, Opened
-from ...composer import CompositionError, RedriveError, activation_id, changed
+from ...composer import CompositionError, Invoke, RedriveError, activation_id, changed
 from . import stored_values
 from .live import ActiveInvocation
 from .programs import program_document
@@ -104,8 +104,8 @@ class Redrives:
         commands, changes.commands = changes.commands, []
         for fiber, command in commands:
             child = None
-            if command.child is None:  # type: ignore[union-attr]
-                child = await self._failed_child(run, fiber, command.turn, taken)  # type: ignore[union-attr]
+            if isinstance(command, Invoke) and command.child is None:
+                child = await self._failed_child(run, fiber, command.turn, taken)
             if child is None:
                 changes.commands.append((fiber, command))
                 continue
