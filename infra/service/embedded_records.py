@@ -209,7 +209,9 @@ class EmbeddedRecords:
         """The schedules by name: `async for` goes over their handles, `await` returns a line for each."""
 
         async def seek(_limit: int, _after: str | None) -> tuple[list[Document], str | None]:
-            return self.engine.schedules.all(NAMESPACE), None
+            schedules = self.engine.schedules
+            names = schedules.names(NAMESPACE)
+            return [schedules.get(NAMESPACE, name, brief=True) for name in names], None
 
         def handle(doc: Document) -> ScheduleHandle:
             return self.schedule(doc["name"])
