@@ -150,11 +150,13 @@ class Records:
             NotFoundError: when there is none in this namespace.
         """
         row = await self.row(namespace, id)
-        doc = _execution(row)
-        doc["fibers"] = await self._standing(row)
+        fibers = await self._standing(row)
         if not self._tick.idle:
             with suppress(UnavailableError):  # an operator must see something then, too
                 await self._tick.committed()
+                row = await self.row(namespace, id)
+        doc = _execution(row)
+        doc["fibers"] = fibers if row.ended_ms is None else []
         return doc
 
     async def cost(self, namespace: str, id: str) -> Stored:

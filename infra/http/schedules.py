@@ -7,7 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...actions import InvalidError, NotFoundError, instant_ms, overlap_of
-from ..access import Right
+from ...composer import boxed
+from ..access import RIGHTS, Right
 from . import requests
 from .responses import Json
 
@@ -66,9 +67,9 @@ async def resume_schedule(request: Request, api: Api) -> Json:
 async def trigger_schedule(request: Request, api: Api) -> Json:
     """Starts a run of a schedule now, under its overlap policy or the `overlap` of the body."""
     body = await _body(request, api, "overlap")
-    return Json(
-        await api.engine.schedules.trigger(*_named(request, api), _overlap(request, body, api)), 202
-    )
+    overlap = _overlap(request, body, api)
+    found = await api.engine.schedules.trigger(*_named(request, api), overlap)
+    return Json(_shown(found, request, api), 202)
 
 
 async def backfill_schedule(request: Request, api: Api) -> Json:
@@ -76,9 +77,16 @@ async def backfill_schedule(request: Request, api: Api) -> Json:
     body = await _body(request, api, "from", "to", "overlap")
     period_ms = instant_ms("from", body.get("from")), instant_ms("to", body.get("to"))
     named = _named(request, api)
-    return Json(
-        await api.engine.schedules.backfill(*named, period_ms, _overlap(request, body, api)), 202
-    )
+    overlap = _overlap(request, body, api)
+    found = await api.engine.schedules.backfill(*named, period_ms, overlap)
+    return Json(_shown(found, request, api), 202)
+
+
+def _shown(found: dict[str, JSON], request: Request, api: Api) -> dict[str, JSON]:
+    """The description without the input of its runs, for a key that may not read definitions."""
+    if Right.READ in RIGHTS[api.auth.identity(request).role]:
+        return found
+    return {**found, "do": {k: v for k, v in boxed(found["do"]).items() if k != "input"}}
 
 
 def _named(request: Request, api: Api) -> tuple[str, str]:

@@ -67,7 +67,7 @@ async def test_one_under_way_says_what_each_of_its_fibers_waits_for(deployed, cl
     await deployed.hands.held.get()
 
     waits = ["branches", "action", "timer", "operator"]
-    fibers = (await deployed.standing(id, waits=waits))["fibers"]
+    fibers = (await deployed.standing(id, status="paused", waits=waits))["fibers"]
 
     assert fibers[1]["action"] == "/guest/hold"
     assert fibers[2]["until"] == START + 61_000
@@ -79,7 +79,7 @@ async def test_a_raised_exception_is_shown_by_its_class_and_in_one_line(deployed
     await deployed.put("pick", composer.retry(1, "raise", errors=KeyError, on_exhausted="pause"))
     id = await deployed.start("pick")
 
-    (fiber,) = (await deployed.standing(id, waits=["operator"]))["fibers"]
+    (fiber,) = (await deployed.standing(id, status="paused", waits=["operator"]))["fibers"]
     entries = (await client.get(f"/executions/{id}/history")).json()["entries"]
 
     assert (fiber["code"], fiber["message"]) == ("KeyError", "KeyError: 'oder'")

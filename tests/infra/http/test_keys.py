@@ -261,3 +261,17 @@ async def test_a_key_that_may_not_cancel_cannot_end_runs_by_starting_others(worl
     ):
         answer = await request
         assert answer.status_code == 202, answer.text
+
+
+async def test_a_key_that_may_not_read_definitions_is_not_shown_the_input_of_a_schedule(
+    world, make
+):
+    await world.put("hold", "hold")
+    given = {"action": "hold", "input": {"secret": 1}}
+    await world.client.put("/schedules/s", json={"spec": {"cron": "0 0 1 1 *"}, "do": given})
+
+    shop = await (await make("shop", "invoke")).post(f"{HOME}/schedules/s/trigger")
+    owner = await world.client.post("/schedules/s/trigger")
+
+    assert (shop.status_code, shop.json()["do"]) == (202, {"action": shop.json()["do"]["action"]})
+    assert owner.json()["do"]["input"] == {"secret": 1}
