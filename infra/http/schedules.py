@@ -86,7 +86,9 @@ def _shown(found: dict[str, JSON], request: Request, api: Api) -> dict[str, JSON
     """The description without the input of its runs, for a key that may not read definitions."""
     if Right.READ in RIGHTS[api.auth.identity(request).role]:
         return found
-    return {**found, "do": {k: v for k, v in boxed(found["do"]).items() if k != "input"}}
+    document = boxed(found["document"])
+    do = {name: value for name, value in boxed(document["do"]).items() if name != "input"}
+    return {**found, "document": {**document, "do": do}}
 
 
 def _named(request: Request, api: Api) -> tuple[str, str]:
