@@ -170,7 +170,7 @@ class _Token(NamedTuple):
 
 _TOKEN = re.compile(
     r"(?P<word>[A-Za-z_][A-Za-z0-9_]*)|'(?P<text>(?:[^']|'')*)'"
-    r"|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![A-Za-z0-9_.]))"
+    r"|(?P<number>[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?+(?![A-Za-z0-9_.]))"
     r"|(?P<sign>!=|<=|>=|[=<>(),])"
 )
 _SPACE = re.compile(r"\s*")

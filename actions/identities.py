@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MAX_ID = 255  # characters
 MAX_TOKEN = 255
+COUNT = "count"  # what a path has in the place of an id
 _RUN = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
 _BAD = ("Cc", "Cs")  # control characters, and halves of characters
 
@@ -139,6 +140,11 @@ def check_id(id: str) -> None:
     if not 0 < len(id) <= MAX_ID:
         raise InvalidIdError(
             f"The id of an execution must have 1 to {MAX_ID} characters, not {len(id)}."
+        )
+    if id == COUNT:
+        raise InvalidIdError(
+            f"The id of an execution must not be '{COUNT}', which is the number of executions in paths: "
+            "add another character."
         )
     bad = next((char for char in id if unicodedata.category(char) in _BAD), None)
     if bad is not None:

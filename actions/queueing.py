@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..composer import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 HIGHEST, USUAL, LOWEST = 1, 3, 5
 TOKEN = 60_000  # the units of a token: `per_minute` of them come in each millisecond
@@ -314,8 +314,10 @@ class Backlog:
         gate.bound = bound
         return gate
 
-    def _passed(self, task: Waiting, now_ms: int) -> list[Gate]:
-        return [self._gate(name, bound, now_ms) for name, bound in self._limits(task)]
+    def _passed(self, task: Waiting, now_ms: int) -> Iterator[Gate]:
+        """The gates of a task, to be entered one by one: one that nobody has entered may be swept."""
+        for name, bound in self._limits(task):
+            yield self._gate(name, bound, now_ms)
 
     def _shut(self, name: tuple[str, ...], bound: Bound, now_ms: int) -> Gate | None:
         """The gate if nothing may pass it now."""

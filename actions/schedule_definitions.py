@@ -64,6 +64,10 @@ class ScheduleDefinition:
         """The time at which an instant is met: later by the schedule's jitter."""
         return self.spec.due_ms(self.key, at_ms)
 
+    def dues_ms(self, after_ms: int, count: int) -> list[int]:
+        """The times at which the instants after one are met: so many at most."""
+        return self.spec.dues_ms(self.key, after_ms, count)
+
 
 _FIELDS = (
     "spec", "do", "overlap", "catchup", "pause_on_failure", "limit", "paused", "note",

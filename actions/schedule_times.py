@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -27,7 +28,13 @@ if TYPE_CHECKING:
 AFTER, SKIP_GAP = "after", "skip"
 FIRST, BOTH = "first", "both"
 WEEK_S = 7 * 24 * 3600  # the clocks of no zone change twice in it
-SKIPS = 5_000  # stretches that are skipped one after another: then there is no time left
+MOST = 2_000  # of the work of one search: then there is no time left
+SHOWN = 5_000  # of the work for times that are shown
+YEAR_S = 365 * 24 * 3600
+HORIZON_S = 200 * YEAR_S  # between an instant and the next one
+LAST_S = 253_402_214_400  # 9999-12-31
+LAST_START_MS = 221_845_392_000_000  # 9000-01-01
+NEVER = 1 << 62
 SPECS = 20  # parts of a spec of one kind
 LONGEST_MS = 100 * 366 * 24 * 3600 * 1000
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  a wall
@@ -76,30 +83,18 @@ class ScheduleSpec:
     repeat: str = FIRST
 
     def after(self, after_ms: int) -> int | None:
-        """The first instant after another one; None if there is none."""
-        if self.start_ms is not None:
-            after_ms = max(after_ms, self.start_ms - 1)
-        clocks, after_s = _clocks(self.zone), after_ms // 1000
-        for _ in range(SKIPS):
-            found = [
-                clocks.met(walls, after_s, gap=self.gap, repeat=self.repeat) for walls in self.walls
-            ]
-            found += [interval.after(after_s) for interval in self.intervals]
-            known = [at_s for at_s in found if at_s is not None]
-            if not known or (self.end_ms is not None and min(known) * 1000 > self.end_ms):
-                return None
-            past_s = self._skipped(clocks, min(known))
-            if past_s is None:
-                return min(known) * 1000
-            after_s = past_s - 1
-        return None
+        """The first instant after another one; None if there is none, or too much is skipped before it."""
+        return next(self.upcoming(after_ms), None)
 
-    def upcoming(self, after_ms: int, upto_ms: int | None = None) -> Iterator[int]:
+    def upcoming(
+        self, after_ms: int, upto_ms: int | None = None, work: Work | None = None
+    ) -> Iterator[int]:
         """The instants after one, in order, up to another one if it is given."""
-        at_ms = self.after(after_ms)
+        search = _Search(self, work or Work())
+        at_ms = search.after(after_ms)
         while at_ms is not None and (upto_ms is None or at_ms <= upto_ms):
             yield at_ms
-            at_ms = self.after(at_ms)
+            at_ms = search.after(at_ms)
 
     def latest(self, count: int, since_ms: int, upto_ms: int) -> list[int]:
         """The last instants, so many at most, from one to another, both included."""
@@ -113,20 +108,96 @@ class ScheduleSpec:
 
     def due_ms(self, key: str, at_ms: int) -> int:
         """The time at which an instant of the schedule with this key is met: always the same."""
-        if not self.jitter_ms:
-            return at_ms
-        next_ms = self.after(at_ms)
+        return self._drawn(key, at_ms, self.after(at_ms)) if self.jitter_ms else at_ms
+
+    def dues_ms(self, key: str, after_ms: int, count: int) -> list[int]:
+        """The times at which the instants after one are met: so many at most, fewer if they are hard to find."""
+        work, found = Work(), list[int]()
+        instants = chain(self.upcoming(after_ms, work=work), (None,))
+        for at_ms, next_ms in pairwise(instants):
+            if at_ms is None or len(found) == count or (found and work.done > SHOWN):
+                break
+            found.append(self._drawn(key, at_ms, next_ms))
+        return found
+
+    def _drawn(self, key: str, at_ms: int, next_ms: int | None) -> int:
+        """The time at which an instant is met, before the next one."""
         room_ms = self.jitter_ms if next_ms is None else min(self.jitter_ms, next_ms - at_ms - 1)
         drawn = blake2b(f"{key} {at_ms}".encode(), digest_size=8).digest()
         return at_ms + int.from_bytes(drawn) % (room_ms + 1)
 
-    def _skipped(self, clocks: _Clocks, at_s: int) -> int | None:
+
+class Work:
+    """Counts what a search for instants costs: looks at the parts of a spec, and the years that they look ahead."""
+
+    __slots__ = ("done",)
+
+    def __init__(self) -> None:
+        self.done = 0
+
+
+class _Search:
+    """A search for instants, one after the other. It looks at a part of the spec when its time is over.
+
+    A search that skips too much finds nothing: it must not hold up a server.
+    """
+
+    def __init__(self, spec: ScheduleSpec, work: Work) -> None:
+        self._spec, self._work = spec, work
+        self._clocks = _clocks(spec.zone)
+        parts: tuple[Walls | Interval, ...] = (*spec.walls, *spec.intervals)
+        self._parts = dict(enumerate(parts))
+        self._found = dict.fromkeys(self._parts, -NEVER)
+
+    def after(self, after_ms: int) -> int | None:
+        """The first instant after another one, which is not before that of the last search."""
+        if self._spec.start_ms is not None:
+            after_ms = max(after_ms, self._spec.start_ms - 1)
+        try:
+            at_s = self._after(after_ms // 1000)
+        except (OverflowError, ValueError):  # no clock shows years after 9999
+            return None
+        return None if at_s is None else at_s * 1000
+
+    def _after(self, after_s: int) -> int | None:
+        last_s = min(after_s + HORIZON_S, LAST_S)
+        if self._spec.end_ms is not None:
+            last_s = min(last_s, self._spec.end_ms // 1000)
+        at_s = self._first(after_s)  # at its first look at each part it must not give up
+        most = self._work.done + MOST
+        while at_s <= last_s:
+            past_s = self._skipped(at_s)
+            if past_s is None:
+                return at_s
+            if self._work.done > most:
+                return None
+            at_s = self._first(past_s - 1)
+        return None
+
+    def _first(self, after_s: int) -> int:
+        """The first second after another one that a part names."""
+        for n, known_s in self._found.items():
+            if known_s <= after_s:
+                self._found[n] = self._look(self._parts[n], after_s)
+        return min(self._found.values())
+
+    def _look(self, part: Walls | Interval, after_s: int) -> int:
+        if isinstance(part, Interval):
+            at_s: int | None = part.after(after_s)
+        else:
+            spec = self._spec
+            at_s = self._clocks.met(part, after_s, gap=spec.gap, repeat=spec.repeat)
+        found_s = NEVER if at_s is None else at_s
+        self._work.done += 1 + min(found_s - after_s, HORIZON_S) // YEAR_S
+        return found_s
+
+    def _skipped(self, at_s: int) -> int | None:
         """The second at which what is skipped around this one may end; None if this one is not skipped."""
-        for calendar in self.skip:
-            wall = clocks.wall(at_s)
-            past = calendar.past(wall)
+        self._work.done += 1
+        for calendar in self._spec.skip:
+            past = calendar.past(self._clocks.wall(at_s))
             if past is not None:
-                return max(at_s + 1, clocks.first(past, at_s))
+                return max(at_s + 1, self._clocks.first(past, at_s))
         return None
 
 
@@ -159,7 +230,7 @@ class _Clocks:
             if change_s is None:
                 if not (once and self._again(found_s)):
                     return found_s
-                wall = walls.after(wall)
+                wall = walls.after(self._once(found_s) - SECOND)
                 continue
             later = self._offset(change_s)
             shown = _EPOCH + timedelta(seconds=change_s + later)
@@ -176,6 +247,13 @@ class _Clocks:
     def _again(self, at_s: int) -> bool:
         """True if the clocks show this time of day for the second time."""
         return bool(datetime.fromtimestamp(at_s, self._zone).fold)
+
+    def _once(self, at_s: int) -> datetime:
+        """The wall from which on the clocks, which show a time of day again, show none again."""
+        before = datetime.fromtimestamp(at_s, self._zone).replace(fold=0).utcoffset()
+        offset = 0 if before is None else before // SECOND
+        change_s = self._change(at_s - (offset - self._offset(at_s)), at_s, offset)
+        return _EPOCH + timedelta(seconds=(change_s or at_s) + offset)
 
     def _change(self, low_s: int, upto_s: int, offset: int) -> int | None:
         """The first second after one, up to another, at which the clocks have another offset."""
@@ -227,6 +305,8 @@ def spec_of(doc: JSON) -> ScheduleSpec:
     spec = ScheduleSpec(**taken)
     if not spec.walls and not spec.intervals:
         raise InvalidError("the field 'spec' names no time: give cron, calendars or intervals")
+    if spec.start_ms is not None and spec.start_ms >= LAST_START_MS:
+        raise InvalidError("the field 'spec.start' must be before the year 9000")
     if spec.start_ms is not None and spec.end_ms is not None and spec.end_ms < spec.start_ms:
         raise InvalidError("the field 'spec.end' must not be before 'spec.start'")
     return spec

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..composer import CANCELLED, Failure, Success
 from .errors import InvalidError
 from .schedule_definitions import ALLOW_ALL, BUFFER_ONE, CANCEL_OTHER, SKIP, TERMINATE_OTHER
+from .schedule_times import MOST, Work
 
 if TYPE_CHECKING:
     from ..composer import JSON, Outcome
@@ -25,6 +26,7 @@ CANCEL, TERMINATE = "cancel", "terminate"
 STOPS = {CANCEL_OTHER: CANCEL, TERMINATE_OTHER: TERMINATE}
 BUFFER = 1_000  # times that wait for a run to end
 BACKFILL = 1_000  # times of one backfill
+BACKFILL_WORK = 25_000  # for finding them
 AT_ONCE = 200  # times that are looked at in one decision
 LAST = 10  # ended runs that are shown
 RESULT_CHARS = 65_536  # of a result or an error as JSON: a larger one is not given to the next run
@@ -196,18 +198,18 @@ class ScheduleRules:
 
     def due(self, state: ScheduleState, now_ms: int) -> ScheduleDecision | None:
         """Meets the times that are due, up to one that starts a run; None if none is due."""
-        deciding, definition = _Deciding(self.definition, state), self.definition
+        deciding, definition, work = _Deciding(self.definition, state), self.definition, Work()
         for looked in range(AT_ONCE):
             at_ms = deciding.state.next_ms
             due_ms = None if at_ms is None or state.paused else definition.due_ms(at_ms)
             if at_ms is None or due_ms is None or due_ms > now_ms:
                 return deciding.decision() if looked else None
-            deciding.change(next_ms=definition.spec.after(at_ms))
+            deciding.change(next_ms=next(definition.spec.upcoming(at_ms, work=work), None))
             if now_ms - due_ms > definition.catchup_ms:
                 deciding.change(missed=deciding.state.missed + 1)
             elif deciding.meets(Waiting(at_ms, definition.overlap)):
                 deciding.counts_down()
-            if deciding.start is not None:
+            if deciding.start is not None or work.done > MOST:
                 break
         return deciding.decision()
 
@@ -282,8 +284,13 @@ class ScheduleRules:
         if to_ms < from_ms:
             raise InvalidError("the field 'to' must not be before 'from'")
         times: list[int] = []
-        for at_ms in self.definition.spec.upcoming(from_ms - 1, to_ms):
+        work = Work()
+        for at_ms in self.definition.spec.upcoming(from_ms - 1, to_ms, work):
             times.append(at_ms)
+            if work.done > BACKFILL_WORK:
+                raise InvalidError(
+                    "the times of the period from 'from' to 'to' are too hard to find: backfill a shorter period"
+                )
             if len(times) + len(state.waiting) > BACKFILL:
                 raise InvalidError(
                     f"the period from 'from' to 'to' has too many times: with those that wait already, "

@@ -98,6 +98,7 @@ from .machine.history import (
     ANNOTATED,
     ANNOTATION_REFUSED,
     EXECUTION_FAILED,
+    MESSAGE_DROPPED,
     MESSAGE_RECEIVED,
     NOTHING,
     PAUSED,
@@ -107,6 +108,7 @@ from .machine.history import (
     Entry,
 )
 from .machine.inbox import (
+    MAX_INBOX_BYTES,
     MAX_MESSAGE_BYTES,
     MAX_MESSAGE_NAME,
     MAX_MESSAGES,
@@ -174,9 +176,11 @@ __all__ = [
     "LAST",
     "LIMIT_EXCEEDED",
     "MAX_DEPTH",
+    "MAX_INBOX_BYTES",
     "MAX_MESSAGES",
     "MAX_MESSAGE_BYTES",
     "MAX_MESSAGE_NAME",
+    "MESSAGE_DROPPED",
     "MESSAGE_RECEIVED",
     "NOTHING",
     "PAUSED",

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..freezing import frozen
+from ..freezing import changed, frozen
+from ..values import measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 MAX_MESSAGES = 10_000  # undelivered
 MAX_MESSAGE_BYTES = 1 << 20
+MAX_INBOX_BYTES = 16 << 20  # of all undelivered payloads
 MAX_WANT_DEPTH = 16
 MAX_MESSAGE_NAME = 255  # characters of a name, or of an id
 
@@ -27,12 +29,16 @@ Want: TypeAlias = Any
 
 @frozen
 class Message:
-    """A message: the number of its history entry, its name, the id that its sender gave it ("" for none), its payload."""
+    """A message: the number of its history entry, its name, the id that its sender gave it ("" for none), its payload.
+
+    `size` is the payload's, in bytes of JSON; 0 if nobody has counted them: an inbox then takes about as many.
+    """
 
     number: int
     name: str
     id: str
     payload: JSON
+    size: int = 0
 
 
 @frozen
@@ -44,16 +50,19 @@ class InboxChanges:
 
 
 class Inbox:
-    """Messages in order of arrival, by name, and the ids that were taken since it came into memory."""
+    """Messages in order of arrival, by name: their `count`, and the `size` of their payloads in bytes.
 
-    __slots__ = ("_added", "_gone", "_queues", "count", "ids")
+    `ids` are those of messages that came since it is in memory, until they are forgotten.
+    """
+
+    __slots__ = ("_added", "_gone", "_queues", "count", "ids", "size")
 
     def __init__(self, stored: Iterable[Message] = ()) -> None:
         self._queues: dict[str, deque[Message]] = {}
         self._added: dict[int, Message] = {}
         self._gone: list[int] = []
         self.ids: set[str] = set()
-        self.count = 0
+        self.count = self.size = 0
         for message in stored:
             self._append(message)
 
@@ -69,8 +78,7 @@ class Inbox:
 
     def put(self, message: Message) -> None:
         """Takes a message in."""
-        self._append(message)
-        self._added[message.number] = message
+        self._added[message.number] = self._append(message)
 
     def take(self, messages: Iterable[Message]) -> None:
         """Removes messages, each the first of its name."""
@@ -104,14 +112,23 @@ class Inbox:
         self._added, self._gone = {}, []
         return queued
 
-    def _append(self, message: Message) -> None:
+    def forget(self, id: str) -> None:
+        """Forgets the id of a message: others know by now that it was taken."""
+        self.ids.discard(id)
+
+    def _append(self, message: Message) -> Message:
+        if not message.size:
+            message = changed(message, size=measured(message.payload, MAX_INBOX_BYTES))
         self._queues.setdefault(message.name, deque()).append(message)
         self.count += 1
+        self.size += message.size
         if message.id:
             self.ids.add(message.id)
+        return message
 
     def _left(self, message: Message) -> None:
         self.count -= 1
+        self.size -= message.size
         if self._added.pop(message.number, None) is None:
             self._gone.append(message.number)
 

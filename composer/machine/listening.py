@@ -12,7 +12,7 @@ from . import history
 from .events import Heard
 from .fiber import ROOT
 from .history import Entry
-from .inbox import MAX_MESSAGES, chosen, names_of
+from .inbox import MAX_INBOX_BYTES, MAX_MESSAGES, chosen, names_of
 from .waits import Hearing
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def accepts(
     inbox: Inbox | None, fibers: Collection[Fiber], program: Program, message: Message
 ) -> bool:
     """True if an execution can be told a message: its inbox has room, or a fiber hears the message at once."""
-    if inbox is None or inbox.count < MAX_MESSAGES:
+    if inbox is None or _has_room(inbox, message):
         return True
     known = inbox.first
 
@@ -98,6 +98,10 @@ def closed(inbox: Inbox, now_ms: int) -> list[Entry]:
 def wanted(fiber: Fiber, program: Program) -> Hear:
     """The instruction at which a fiber waits for messages."""
     return program.instructions[fiber.pc - 1]  # type: ignore[return-value]
+
+
+def _has_room(inbox: Inbox, message: Message) -> bool:
+    return inbox.count < MAX_MESSAGES and inbox.size + message.size <= MAX_INBOX_BYTES
 
 
 def waiting(fibers: Collection[Fiber]) -> list[Fiber]:

@@ -13,8 +13,8 @@ import asyncio
 import sys
 
 from orders import order, reminder
-from xingqiao.client import ActionError, connect
 
+from xingqiao.client import ActionError, connect
 from xingqiao.embedded import embedded
 
 

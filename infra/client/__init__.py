@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from . import dev_file, wskprops
-    from .blocking import BlockingClient, BlockingEntity, BlockingExecution, BlockingListing
+    from .blocking import (
+        BlockingClient,
+        BlockingEntity,
+        BlockingExecution,
+        BlockingListing,
+        BlockingSchedule,
+    )
     from .client import Client
     from .connecting import Connecting, connect
     from .errors import UnreachedError
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
         credentials_in,
         locate,
     )
+    from .schedules import RemoteSchedule
     from .wire import (
         HOME,
         MARGIN_S,
@@ -39,7 +46,9 @@ if TYPE_CHECKING:
     )
 
 _MODULES = {
-    "blocking": ("BlockingClient", "BlockingEntity", "BlockingExecution", "BlockingListing"),
+    "blocking": (
+        "BlockingClient", "BlockingEntity", "BlockingExecution", "BlockingListing", "BlockingSchedule",
+    ),
     "client": ("Client",),
     "connecting": ("Connecting", "connect"),
     "errors": ("UnreachedError",),
@@ -47,6 +56,7 @@ _MODULES = {
     "places": (
         "CredentialsError", "Given", "Options", "Place", "PlaceError", "credentials_in", "locate",
     ),
+    "schedules": ("RemoteSchedule",),
     "wire": (
         "HOME", "MARGIN_S", "NAMESPACES", "NOT_FOUND", "Request", "answer", "basic", "entity",
         "named", "segment", "target",
@@ -63,6 +73,7 @@ __all__ = [
     "BlockingEntity",
     "BlockingExecution",
     "BlockingListing",
+    "BlockingSchedule",
     "Client",
     "Connecting",
     "CredentialsError",
@@ -72,6 +83,7 @@ __all__ = [
     "PlaceError",
     "RemoteEntity",
     "RemoteExecution",
+    "RemoteSchedule",
     "Request",
     "UnreachedError",
     "answer",

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from .client import Client
 from .executions import RemoteEntity, RemoteExecution
+from .schedules import RemoteSchedule
 from .wrapping import BlockingListing, blocking
 
-__all__ = ["BlockingClient", "BlockingEntity", "BlockingExecution", "BlockingListing"]
+__all__ = [
+    "BlockingClient",
+    "BlockingEntity",
+    "BlockingExecution",
+    "BlockingListing",
+    "BlockingSchedule",
+]
 
 BlockingClient = blocking(Client, "BlockingClient")
 BlockingExecution = blocking(RemoteExecution, "BlockingExecution")
 BlockingEntity = blocking(RemoteEntity, "BlockingEntity")
+BlockingSchedule = blocking(RemoteSchedule, "BlockingSchedule")

@@ -1,43 +1,30 @@
 # Made of the asynchronous classes by `make stubs`.
+from typing import Unpack
+
 from ...composer import JSON, Composition, Outcome
-from ..handles import Document, Telling
+from ..handles import Document, StartArguments, Telling
 from .wrapping import BlockingListing, Face
 
-__all__ = ["BlockingClient", "BlockingEntity", "BlockingExecution", "BlockingListing"]
+__all__ = [
+    "BlockingClient",
+    "BlockingEntity",
+    "BlockingExecution",
+    "BlockingListing",
+    "BlockingSchedule",
+]
 
 class BlockingClient(Face):
     def deploy(self, name: str, composition: Composition) -> None: ...
     def define(self, composition: Composition) -> None: ...
     def put(self, name: str, document: JSON) -> None: ...
     def invoke(
-        self,
-        name: str,
-        params: dict[str, JSON] | None = None,
-        *,
-        id: str = "",
-        on_open: str = "fail",
-        on_closed: str = "allow",
-        token: str = "",
+        self, name: str, params: dict[str, JSON] | None = None, **options: Unpack[StartArguments]
     ) -> JSON: ...
     def run(
-        self,
-        name: str,
-        params: dict[str, JSON] | None = None,
-        *,
-        id: str = "",
-        on_open: str = "fail",
-        on_closed: str = "allow",
-        token: str = "",
+        self, name: str, params: dict[str, JSON] | None = None, **options: Unpack[StartArguments]
     ) -> tuple[str, Outcome]: ...
     def start(
-        self,
-        name: str,
-        params: dict[str, JSON] | None = None,
-        *,
-        id: str = "",
-        on_open: str = "fail",
-        on_closed: str = "allow",
-        token: str = "",
+        self, name: str, params: dict[str, JSON] | None = None, **options: Unpack[StartArguments]
     ) -> BlockingExecution: ...
     def tell_or_start(
         self, name: str, params: dict[str, JSON] | None = None, *, id: str, message: Telling
@@ -45,14 +32,26 @@ class BlockingClient(Face):
     def execution(self, id: str, run: str | None = None) -> BlockingExecution: ...
     def executions(
         self,
+        where: str = "",
         *,
         name: str | None = None,
         status: str | None = None,
         limit: int | None = None,
         skip: int = 0,
     ) -> BlockingListing[BlockingExecution]: ...
+    def count(
+        self,
+        where: str = "",
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        group: str | None = None,
+    ) -> Document: ...
+    def declare(self, name: str, type: str) -> None: ...
     def history(self, id: str) -> BlockingListing[Document]: ...
     def entity(self, type: str, key: str) -> BlockingEntity: ...
+    def schedule(self, name: str) -> BlockingSchedule: ...
+    def schedules(self) -> BlockingListing[BlockingSchedule]: ...
     def fire(self, trigger: str, payload: dict[str, JSON] | None = None) -> str | None: ...
     def activation(self, id: str) -> Document: ...
     def activations(
@@ -76,6 +75,29 @@ class BlockingExecution(Face):
     def pause(self) -> None: ...
     def resume(self) -> None: ...
     def redrive(self, composition: Composition | None = None) -> None: ...
+    def reset(
+        self,
+        to: int | str = "last",
+        *,
+        step: str | None = None,
+        composition: Composition | None = None,
+        reason: str = "",
+        messages: str = "keep",
+    ) -> BlockingExecution: ...
+    def fork(
+        self,
+        to: int | str = "last",
+        *,
+        step: str | None = None,
+        composition: Composition | None = None,
+        reason: str = "",
+        messages: str = "keep",
+        input: JSON = ...,
+        id: str = "",
+    ) -> BlockingExecution: ...
+    def annotate(
+        self, attributes: dict[str, JSON] | None = None, *, memo: JSON = ...
+    ) -> Document: ...
     def tell(self, name: str, payload: JSON = None, *, id: str = "") -> bool: ...
     def complete(self, result: JSON, *, step: str | None = None) -> None: ...
     def fail(self, error: JSON, *, step: str | None = None) -> None: ...
@@ -94,3 +116,17 @@ class BlockingEntity(Face):
     ) -> str: ...
     def get(self) -> Document: ...
     def delete(self) -> None: ...
+
+class BlockingSchedule(Face):
+    @property
+    def name(self) -> str: ...
+    def create(self, document: dict[str, JSON], *, overwrite: bool = False) -> Document: ...
+    def get(self) -> JSON: ...
+    def describe(self) -> Document: ...
+    def pause(self) -> Document: ...
+    def resume(self) -> Document: ...
+    def trigger(self, *, overlap: str | None = None) -> Document: ...
+    def backfill(
+        self, start: str | int, end: str | int, *, overlap: str | None = None
+    ) -> Document: ...
+    def delete(self) -> Document: ...

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from ...actions import InvalidError, NotFoundError
 from ...composer import ActionFunction, CaptureError, Failure
-from ..handles import failed, listed
+from ..handles import failed, listed, sought, started_with
 from .executions import RemoteEntity, RemoteExecution
+from .schedules import RemoteSchedule
 from .wire import HOME, Request, execution, named, segment
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ...actions import StartOptions
     from ...composer import JSON, Composition, Outcome
-    from ..handles import Document, Listing, Page, Telling
+    from ..handles import Document, Listing, Page, StartArguments, Telling
     from .calls import Calls
 
 
@@ -63,80 +68,68 @@ class _Actions:
         Raises:
             RefusedError: the document is malformed.
         """
-        await self._calls.ask("PUT", named("actions", name), document, overwrite=True)
+        request = Request(
+            method="PUT",
+            path=named("actions", name),
+            query={"overwrite": True},
+            body=document,
+            repeatable=True,
+        )
+        await self._calls.transport.ask(request)
 
-    async def invoke(  # noqa: PLR0913  the options of a start
+    async def invoke(
         self,
         name: str,
         params: dict[str, JSON] | None = None,
-        *,
-        id: str = "",
-        on_open: str = "fail",
-        on_closed: str = "allow",
-        token: str = "",
+        **options: Unpack[StartArguments],
     ) -> JSON:
         """Runs an action to its end. Returns its result.
 
         Args:
             name: the action.
             params: its parameters.
-            id: your id for the execution, unique among the open executions.
-            on_open: what happens if an execution with this id is open: `fail`, `use` it, use it only if it
-                has the `same` action and parameters, or `terminate` it and start.
-            on_closed: what happens if the newest execution with this id has ended: `allow` the start, allow
-                it only if that has failed (`allow_failed`), or `reject` it.
-            token: an idempotency key: all calls with the same key start one execution. Without one the
-                client makes its own, so that an answer that is lost does not run the action twice.
+            options: see `StartArguments`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
             TakenIdError: an execution has the id, and a policy refuses the start.
             ActionError: the action has failed.
         """
-        options = _options(id, on_open, on_closed)
-        _, outcome = await self._calls.run(name, params, token, options)
+        _, outcome = await self.run(name, params, **options)
         if isinstance(outcome, Failure):
             raise failed(outcome)
         return outcome.value
 
-    async def run(  # noqa: PLR0913  the options of a start
+    async def run(
         self,
         name: str,
         params: dict[str, JSON] | None = None,
-        *,
-        id: str = "",
-        on_open: str = "fail",
-        on_closed: str = "allow",
-        token: str = "",
+        **options: Unpack[StartArguments],
     ) -> tuple[str, Outcome]:
         """Runs an action to its end. Returns the activation's id and the outcome; arguments as for `invoke`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
         """
-        options = _options(id, on_open, on_closed)
-        return await self._calls.run(name, params, token, options)
+        token, given = started_with(**options)
+        return await self._calls.run(name, params, token, _query(given))
 
-    async def start(  # noqa: PLR0913  the options of a start
+    async def start(
         self,
         name: str,
         params: dict[str, JSON] | None = None,
-        *,
-        id: str = "",
-        on_open: str = "fail",
-        on_closed: str = "allow",
-        token: str = "",
+        **options: Unpack[StartArguments],
     ) -> RemoteExecution:
         """Starts an action without waiting. Returns its handle once the start is durable; arguments as for `invoke`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
         """
-        options = _options(id, on_open, on_closed)
-        begun = await self._calls.start(name, params, token, options)
-        if not id:
+        token, given = started_with(**options)
+        begun = await self._calls.start(name, params, token, _query(given))
+        if not given.id:
             return RemoteExecution(self._calls, begun, self.define)
-        return RemoteExecution(self._calls, id, self.define, begun)
+        return RemoteExecution(self._calls, given.id, self.define, begun)
 
     async def tell_or_start(
         self, name: str, params: dict[str, JSON] | None = None, *, id: str, message: Telling
@@ -168,11 +161,17 @@ class _Actions:
         return RemoteExecution(self._calls, id, self.define, answer["executionId"])
 
 
-def _options(id: str, on_open: str, on_closed: str) -> dict[str, JSON]:
+def _query(options: StartOptions) -> dict[str, JSON]:
     """The options of a start as the query of a request."""
-    if not id and (on_open, on_closed) == ("fail", "allow"):
-        return {}
-    return {"id": id or None, "on_open": on_open, "on_closed": on_closed}
+    query = options.to_json()
+    for name in ("attributes", "memo"):
+        if name in query:
+            query[name] = json.dumps(query[name], ensure_ascii=False, allow_nan=False)
+    for name in ("execution_timeout", "run_timeout"):
+        limit_ms = query.pop(f"{name}_ms", None)
+        if isinstance(limit_ms, int):
+            query[name] = limit_ms / 1000
+    return query
 
 
 class Client(_Actions):
@@ -192,16 +191,37 @@ class Client(_Actions):
 
     def executions(
         self,
+        where: str = "",
         *,
         name: str | None = None,
         status: str | None = None,
         limit: int | None = None,
         skip: int = 0,
     ) -> Listing[RemoteExecution]:
-        """Executions of compositions, the newest first; of one action or in one status, if given.
+        """Executions of compositions: the newest first, or in the order that the filter says.
 
         `async for` goes over their handles, `await` returns documents (30 if there is no limit).
+
+        Args:
+            where: a filter, such as `customer = 'anna' and status = 'failed' order by started asc`.
+            name: only those of this action.
+            status: only those in this status.
+            limit: the maximum number of executions.
+            skip: the number of executions to leave out at the start; not with a filter.
+
+        Raises:
+            InvalidError: the filter is malformed, or `skip` is given with it.
         """
+
+        async def seek(limit: int, after: str | None) -> tuple[list[Document], str | None]:
+            found = await self._calls.ask(
+                "GET", f"{HOME}/executions",
+                where=where, after=after, name=name, status=status, limit=limit,
+            )  # fmt: skip
+            return found["executions"], found.get("next")
+
+        if where:
+            return sought(seek, self._found, limit=limit, skip=skip)
 
         async def read(page: Page) -> list[Document]:
             return await self._page("executions", page, name=name, status=status)
@@ -211,6 +231,50 @@ class Client(_Actions):
     def _found(self, doc: Document) -> RemoteExecution:
         return RemoteExecution(self._calls, doc["executionId"], self.define, None, doc)
 
+    async def count(
+        self,
+        where: str = "",
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        group: str | None = None,
+    ) -> Document:
+        """Counts the executions that a filter finds.
+
+        Args:
+            where: a filter; "" for all executions.
+            name: only those of this action.
+            status: only those in this status.
+            group: `status` to count those in each status too.
+
+        Returns:
+            `{"count"}`, with `groups` if asked.
+
+        Raises:
+            InvalidError: the filter is malformed, or there is no such group.
+        """
+        query = {"where": where, "name": name, "status": status, "group": group}
+        return await self._calls.ask("GET", f"{HOME}/executions/count", **query)
+
+    async def declare(self, name: str, type: str) -> None:
+        """Declares an attribute by which executions are found.
+
+        Args:
+            name: of the attribute.
+            type: `text`, `number`, `boolean`, `instant` or `keywords`.
+
+        Raises:
+            InvalidError: the name or the type is not valid.
+            ConflictError: the attribute is declared with another type.
+        """
+        request = Request(
+            method="PUT",
+            path=f"{HOME}/attributes/{segment(name)}",
+            body={"type": type},
+            repeatable=True,
+        )
+        await self._calls.transport.ask(request)
+
     def history(self, id: str) -> Listing[Document]:
         """The history of an execution: see `RemoteExecution.history`."""
         return self.execution(id).history()
@@ -218,6 +282,29 @@ class Client(_Actions):
     def entity(self, type: str, key: str) -> RemoteEntity:
         """The handle of an entity."""
         return RemoteEntity(self._calls, type, key)
+
+    def schedule(self, name: str) -> RemoteSchedule:
+        """The handle of a schedule: to create, describe, pause, trigger or delete it."""
+        return RemoteSchedule(self._calls, name)
+
+    def schedules(self) -> Listing[RemoteSchedule]:
+        """The schedules by name: `async for` goes over their handles, `await` returns a line for each."""
+
+        async def seek(limit: int, after: str | None) -> tuple[list[Document], str | None]:
+            skip = int(after or 0)
+            request = Request(
+                method="GET",
+                path=f"{HOME}/schedules",
+                query={"limit": limit, "skip": skip},
+                repeatable=True,
+            )
+            found = (await self._calls.transport.ask(request)).document
+            return found, str(skip + limit) if len(found) == limit else None
+
+        def handle(doc: Document) -> RemoteSchedule:
+            return self.schedule(doc["name"])
+
+        return sought(seek, handle, limit=None, shown=None)
 
     async def fire(self, trigger: str, payload: dict[str, JSON] | None = None) -> str | None:
         """Fires a trigger. Returns the id of its activation; None if no rule is active.

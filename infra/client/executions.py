@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...composer import Failure
+from ...composer import NOTHING, Failure
 from ..handles import failed, history
 from .wire import Request, entity, execution
 
@@ -169,6 +169,114 @@ class RemoteExecution:
             await self._define(composition)
             body = {"composition": composition.to_json()}
         await self._post("redrive", body)
+
+    async def reset(
+        self,
+        to: int | str = "last",
+        *,
+        step: str | None = None,
+        composition: Composition | None = None,
+        reason: str = "",
+        messages: str = "keep",
+    ) -> RemoteExecution:
+        """Begins the execution again at an entry of its history. Returns the new run; an open run ends.
+
+        Args:
+            to: number of the entry, `first` or `last` (the last step that was asked for).
+            step: path of a step, or name of its action, instead: its last run counts.
+            composition: corrected composition for the new run.
+            reason: text for the history.
+            messages: `keep` to tell the new run the messages that came after the entry, `drop` to forget them.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            InDoubtError: the connection was lost. The new run may have begun.
+            ConflictError: it cannot be reset to this entry; the text says why.
+        """
+        place = await self._place(to, step, composition, reason, messages)
+        return self._other(await self._post("reset", place))
+
+    async def fork(  # noqa: PLR0913  an entry has as many differences
+        self,
+        to: int | str = "last",
+        *,
+        step: str | None = None,
+        composition: Composition | None = None,
+        reason: str = "",
+        messages: str = "keep",
+        input: JSON = NOTHING,
+        id: str = "",
+    ) -> RemoteExecution:
+        """Begins a new execution at an entry of this one's history; this one goes on. Returns the new one.
+
+        Args:
+            to: number of the entry, `first` or `last` (the last step that was asked for).
+            step: path of a step, or name of its action, instead: its last run counts.
+            composition: corrected composition for the new execution.
+            reason: text for the history.
+            messages: `keep` to tell the new one the messages that came after the entry, `drop` to forget them.
+            input: other input for the step that the entry asks for.
+            id: your id for the new execution.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            InDoubtError: the connection was lost. The new run may have begun.
+            ConflictError: it cannot be forked at this entry, or the id is in use; the text says why.
+        """
+        place = await self._place(to, step, composition, reason, messages)
+        if input is not NOTHING:
+            place["input"] = input
+        return self._other(await self._post("fork", place, id=id or None))
+
+    async def _place(
+        self,
+        to: int | str,
+        step: str | None,
+        composition: Composition | None,
+        reason: str,
+        messages: str,
+    ) -> dict[str, JSON]:
+        """The body of a request that names an entry. The actions of a composition are deployed first."""
+        place: dict[str, JSON] = {
+            "to": to if step is None else {"step": step}, "reason": reason, "messages": messages,
+        }  # fmt: skip
+        if composition is not None:
+            await self._define(composition)
+            place["composition"] = composition.to_json()
+        return place
+
+    def _other(self, doc: Document) -> RemoteExecution:
+        run: str = doc["executionId"]
+        if "id" not in doc:
+            return RemoteExecution(self._calls, run, self._define)
+        return RemoteExecution(self._calls, doc["id"], self._define, run)
+
+    async def annotate(
+        self, attributes: dict[str, JSON] | None = None, *, memo: JSON = NOTHING
+    ) -> Document:
+        """Sets attributes of an execution, which may have ended. Returns its attributes and its memo.
+
+        Args:
+            attributes: by name; None removes one. Those that are not named stay as they are.
+            memo: its new memo; it stays as it is if this is left out.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            InvalidError: an attribute is not declared, or a value does not fit.
+            ConflictError: it is an express execution that has not ended.
+        """
+        body: dict[str, JSON] = {"attributes": attributes or {}}
+        if memo is not NOTHING:
+            body["memo"] = memo
+        request = Request(
+            method="POST",
+            path=execution(self._id, "annotate"),
+            query={"run": self._run},
+            body=body,
+            repeatable=True,
+        )
+        document: Document = (await self._calls.transport.ask(request)).document
+        return document
 
     async def tell(self, name: str, payload: JSON = None, *, id: str = "") -> bool:
         """Tells an execution a message. Returns False if one with this id was told before.

@@ -51,7 +51,7 @@ class Patience:
     """How long a client tries again, and how it waits meanwhile.
 
     Args:
-        seconds: the time for which a request is sent again while the server cannot be reached.
+        seconds: the time from its first failure for which a request is sent again.
         pause: waits for seconds.
         now: the time in seconds.
     """
@@ -90,6 +90,8 @@ class Transport:
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
         )
+        # By itself it sends each PUT and DELETE again, also those whose second answer is a refusal.
+        self._session._retry_connection = False  # noqa: SLF001  there is no other way
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -109,7 +111,7 @@ class Transport:
             InDoubtError: the connection was lost, and the request may have been carried out.
         """
         delays, now = _delays(), self._patience.now
-        until_s = now() + self._patience.seconds
+        until_s: float | None = None  # patience counts from the first failure: a wait is none
         while True:
             try:
                 told = await self._send(request, wait_s + MARGIN_S)
@@ -123,6 +125,8 @@ class Transport:
                 if not _is_refused(told):
                     return told
                 again_s, failure = _again_s(told, request), refusal(told, request, self.place)
+            if until_s is None:
+                until_s = now() + self._patience.seconds
             if again_s is None or now() + again_s > until_s:
                 raise failure
             log.info("%s %s is sent again: %s", request.method, request.path, failure)

@@ -77,7 +77,7 @@ class Children:
     kinds = frozenset({CHILD})
 
     def __init__(self, core: Core, calls: Calls, recovery: Recovery, endings: Endings) -> None:
-        self._parts, self._tasks = core.parts, core.tasks
+        self._parts, self._tasks, self._tick = core.parts, core.tasks, core.tick
         self._calls, self._recovery, self._endings = calls, recovery, endings
         self._steps: dict[str, _Step] = {}  # by activation
 
@@ -173,7 +173,9 @@ class Children:
         while True:
             try:
                 if await self._calls.knows(invocation.namespace, invocation.activation):
-                    return invocation.activation
+                    await self._tick.committed()  # it may still be taken back
+                    if await self._calls.knows(invocation.namespace, invocation.activation):
+                        return invocation.activation
                 invoked = await self._calls.invoke(call, beside=Beside(run=invocation.activation))
             except UnavailableError as error:
                 log.warning("a child cannot be started: %s. It is tried again", error)
@@ -192,8 +194,10 @@ class Children:
         return saved is None or saved.execution.ended_ms is not None
 
     async def _wait(self, activation: str, step: _Step) -> None:
+        outcome = None
         try:
-            outcome = await self._calls.outcome(step.namespace, step.run, FOREVER_S)
+            while outcome is None and not self._recovery.stopping:
+                outcome = await self._calls.outcome(step.namespace, step.run, FOREVER_S)
         except NotFoundError:
             outcome = Failure(LOST, f"Of the child {step.run} nothing is kept.")
         except UnavailableError as error:

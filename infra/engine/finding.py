@@ -113,7 +113,7 @@ def _place(cursor: str, where: Filter) -> tuple[int, str]:
         order, ascending, ms, id = orjson.loads(base64.b64decode(padded, b"-_", validate=True))
     except (ValueError, TypeError, binascii.Error):
         raise InvalidError("'after' is not a cursor: give the 'next' of the page before.") from None
-    if not (type(ms) is int and type(id) is str):
+    if not (type(ms) is int and abs(ms) < 1 << 63 and type(id) is str):
         raise InvalidError("'after' is not a cursor: give the 'next' of the page before.")
     if (order, ascending) != (where.order, where.ascending):
         raise InvalidError("'after' is of a list in another order: begin again without it.")

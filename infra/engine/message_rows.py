@@ -7,7 +7,8 @@ so that the sweep of names drops it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
@@ -16,13 +17,19 @@ from ...composer import Message
 from . import stored_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from ...actions import Store
     from ...composer import JSON, InboxChanges
     from .stored_values import Stored
 
 MESSAGE, TOLD = "message", "told"
+PAGE = 200  # messages read at once
+PORTION_BYTES = 1 << 20  # of payloads that are read before others have their turn
+LAST_NUMBER = 0xFFFF_FFFF  # that a key can hold
+
+Row: TypeAlias = "tuple[int, str, str, Any, int]"
+"""A message whose payload is still to be read: the fields of `Message`."""
 
 
 def documents(
@@ -33,7 +40,7 @@ def documents(
         Document(
             kind=MESSAGE,
             key=_key(execution, message.number),
-            body=orjson.dumps([message.name, message.id, keep(message.payload)]),
+            body=orjson.dumps([message.name, message.id, keep(message.payload), message.size]),
         )
         for message in queued.added
     ]
@@ -43,14 +50,52 @@ def documents(
     return put + gone
 
 
-async def stored(store: Store, execution: str) -> list[Message]:
-    """The undelivered messages of an execution, in order of arrival."""
-    found = [
-        (int(document.key.rpartition("/")[2], 16), *orjson.loads(document.body or b""))
-        async for document in store.documents(MESSAGE, f"{execution}/")
-    ]
-    load = await stored_values.fetched(store, execution, [slot for *_, slot in found])
-    return [Message(number, name, id, load(slot)) for number, name, id, slot in found]
+async def stored(
+    store: Store, execution: str, after: int = 0, limit: int | None = None
+) -> list[Message]:
+    """The undelivered messages of an execution after this number, in order of arrival: `limit` of them, or all.
+
+    Others have their turns meanwhile.
+    """
+    found: list[Message] = []
+    async for rows in _pages(store, execution, after, limit):
+        for portion in _portions(rows):
+            load = await stored_values.fetched(store, execution, [row[3] for row in portion])
+            found += [
+                Message(number, name, id, load(slot), size)
+                for number, name, id, slot, size in portion
+            ]
+            await asyncio.sleep(0)  # noqa: TID251  a turn for others
+    return found
+
+
+async def _pages(
+    store: Store, execution: str, after: int, limit: int | None
+) -> AsyncIterator[list[Row]]:
+    left = LAST_NUMBER if limit is None else limit
+    while left > 0:
+        asked, last = min(left, PAGE), _key(execution, min(after, LAST_NUMBER))
+        found = store.documents(MESSAGE, f"{execution}/", after=last, limit=asked)
+        rows: list[Row] = [
+            (int(document.key.rpartition("/")[2], 16), *orjson.loads(document.body or b""))
+            async for document in found
+        ]
+        yield rows
+        if len(rows) < asked:
+            return
+        after = rows[-1][0]
+        left -= len(rows)
+
+
+def _portions(rows: list[Row]) -> Iterator[list[Row]]:
+    begin = size = 0
+    for place, row in enumerate(rows):
+        if size and size + row[4] > PORTION_BYTES:
+            yield rows[begin:place]
+            begin, size = place, 0
+        size += row[4]
+    if rows:
+        yield rows[begin:]
 
 
 def shown(messages: Iterable[Message]) -> list[Stored]:

@@ -10,6 +10,7 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import orjson
@@ -17,6 +18,7 @@ import orjson
 from ...actions import (
     INTERNAL_ERROR,
     NOT_FOUND,
+    PAYLOAD_TOO_LARGE,
     ClosedError,
     ConflictError,
     InvalidError,
@@ -30,6 +32,7 @@ from ...actions import (
     check_message,
 )
 from ...composer import (
+    MAX_INBOX_BYTES,
     MAX_MESSAGE_BYTES,
     MAX_MESSAGES,
     Completed,
@@ -38,14 +41,18 @@ from ...composer import (
     accepts,
     changed,
     failure,
+    flaw,
+    measured,
 )
 from .calls import Beside, Invoked
 from .message_rows import TOLD, shown, stored, told_document, was_told
 from .names import Sweep
+from .turns import Turns
 
 if TYPE_CHECKING:
     from ...actions import Call
     from ...composer import JSON, Event, Invoke
+    from ...composer import Inbox as Waiting
     from .calls import Calls
     from .identities import Identities
     from .inbox.inbox import Inbox
@@ -56,7 +63,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FIRST = 2  # the number of the entry after ExecutionStarted
-FULL = "Execution {id} has {count} messages that it has not received. Tell it more when it has received some."
+FULL = (
+    "Execution {id} has {count} messages that it has not received, of {size} bytes together. It may have "
+    "{most} messages of {most_size} bytes. Tell it more when it has received some."
+)
 
 
 class Messages:
@@ -69,6 +79,7 @@ class Messages:
         self._identities, self._calls = identities, calls
         self._parts, self._store, self._tick = core.parts, core.parts.store, core.tick
         self._inbox, self._recovery, self._tasks = inbox, recovery, core.tasks
+        self._turns = Turns()
         self._sweep = Sweep(core.parts, core.tick, TOLD)
 
     async def tell(
@@ -92,17 +103,20 @@ class Messages:
             UnavailableError: the store does not commit.
         """
         check_message(name, id)
-        check_size(payload)
+        size = self._size(name, payload)
         self._tick.ensure()
-        run = await self._fresh(namespace, execution, id)
-        taken = self._tick.durable()  # the first of two with this id may be on its way
-        if run is not None:
-            self.put(run, Message(0, name, id, payload))
+        async with self._turns.of(*_turn(execution, id)):
+            run = await self._fresh(namespace, execution, id)
+            taken = self._tick.durable()  # the first of two with this id may be on its way
+            if run is not None:
+                self.put(run, Message(0, name, id, payload, size))
         await taken
         return run is not None
 
-    def put(self, run: LiveExecution, message: Message) -> None:
+    def put(self, run: LiveExecution, message: Message, *, bounded: bool = True) -> None:
         """Puts a message into an inbox, in the next commit. Its number is not used.
+
+        Without `bounded` there may be too many: they were accepted before.
 
         Raises:
             ConflictError: the execution receives no messages.
@@ -111,10 +125,12 @@ class Messages:
         if run.origin.solo or run.origin.express:
             what = "an express execution" if run.origin.express else "a single action"
             raise ConflictError(f"Execution {run.id} receives no messages: it is {what}.")
-        message = Message(run.entries + 1, message.name, message.id, message.payload)
+        message = changed(message, number=run.entries + 1)
         machine = run.execution
-        if not accepts(machine.inbox, machine.fibers.values(), machine.program, message):
-            raise TooManyMessagesError(FULL.format(id=run.id, count=MAX_MESSAGES))
+        inbox = machine.inbox
+        if bounded and not accepts(inbox, machine.fibers.values(), machine.program, message):
+            assert inbox is not None  # noqa: S101  else it has room
+            raise TooManyMessagesError(_full(run.id, inbox))
         self._inbox.tell(run, message)
         self.note_id(run, message.id)
 
@@ -146,8 +162,16 @@ class Messages:
             await self._tick.committed()  # its end, and perhaps the message, are on their way
         return await was_told(self._store, execution, id)
 
-    async def undelivered(self, namespace: str, execution: str) -> list[Stored]:
+    async def undelivered(
+        self, namespace: str, execution: str, after: int = 0, limit: int | None = None
+    ) -> list[Stored]:
         """The messages that an execution has not received yet, in order of arrival.
+
+        Args:
+            namespace: that the execution is in.
+            execution: its id.
+            after: the number of a message; those after it are listed.
+            limit: how many are listed; None for all.
 
         Raises:
             NotFoundError: the namespace has no such execution.
@@ -157,8 +181,9 @@ class Messages:
             raise NotFoundError
         run = self._parts.runs.get(execution)
         if run is not None:
-            return shown(run.execution.inbox or ())
-        return shown(await stored(self._store, execution))
+            later = (each for each in run.execution.inbox or () if each.number > after)
+            return shown(islice(later, limit))
+        return shown(await stored(self._store, execution, after, limit))
 
     # --- told with a start -------------------------------------------------------------------
 
@@ -176,12 +201,12 @@ class Messages:
             RefusedError: the execution may not start now, or cannot be told.
         """
         check_message(name, id)
-        check_size(payload)
+        size = self._size(name, payload)
         if not call.options.id:
             raise InvalidIdError("An execution that is told a message or started needs an id.")
         self._check_receives(call)
         call = replace(call, options=changed(call.options, on_open="use"))
-        told = (Message(FIRST, name, id, payload),)
+        told = (Message(FIRST, name, id, payload, size),)
         beside = Beside(told=told, begun=partial(self.note_id, id=id))
         while True:
             if (known := await self._ended_with(call, id)) is not None:
@@ -214,6 +239,7 @@ class Messages:
         if id:
             told = told_document(run.id, id, self._parts.clock.now_ms())
             self._tick.gathering.write.documents.append(told)
+            self._tick.gathering.effects.append(partial(_forget, run, id))
 
     # --- told by a step ----------------------------------------------------------------------
 
@@ -230,11 +256,13 @@ class Messages:
             self._tick.ensure()
             namespace = run.origin.namespace
             id = await self._identities.run_of(namespace, tell.execution)
-            target = await self._fresh(namespace, id, tell.id)
-            if place not in run.put_off:
-                return  # it was cancelled meanwhile
-            if target is not None:
-                self.put(target, Message(0, tell.name, tell.id, command.params))
+            size = self._size(tell.name, command.params)
+            async with self._turns.of(*_turn(id, tell.id)):
+                target = await self._fresh(namespace, id, tell.id)
+                if place not in run.put_off:
+                    return  # it was cancelled meanwhile
+                if target is not None:
+                    self.put(target, Message(0, tell.name, tell.id, command.params, size))
         except UnavailableError as error:
             log.warning("execution %s cannot tell a message now: %s", run.id, error)
             again = partial(self.carry_out, run, fiber, command)
@@ -252,30 +280,61 @@ class Messages:
             run.put_off.discard(place)
             self._inbox.deliver(run, fiber, event)
 
+    def _size(self, name: str, payload: JSON) -> int:
+        return checked_size(name, payload, self._parts.settings.limits.value_bytes)
+
     async def forget_ids(self, after: str, count: int, before_ms: int) -> str:
         """Drops ids of messages of executions that are not kept any more: see `Executions.forget_names`."""
         _, last = await self._sweep.forget(after, count, before_ms)
         return last
 
 
-def check_size(payload: JSON) -> None:
-    """Checks the size of a payload.
+def checked_size(name: str, payload: JSON, value_bytes: int) -> int:
+    """The size of a payload in bytes, if whoever receives it can have it as a value of at most `value_bytes`.
 
     Raises:
         TooLargeError: it is too large.
-        InvalidError: it is not JSON.
+        InvalidError: it is not JSON, or nests too deep.
     """
-    try:
-        size = len(orjson.dumps(payload))
-    except TypeError as error:
-        raise InvalidError(f"The request content was malformed:\n{error}") from error
+    if why := flaw(payload):
+        raise InvalidError(f"The payload of a message is malformed: {why}.")
+    size = len(orjson.dumps(payload))
     if size > MAX_MESSAGE_BYTES:
         raise TooLargeError(
             f"The payload of a message is larger than allowed: {size} > {MAX_MESSAGE_BYTES} bytes."
         )
+    received = {max(name, "value", key=len): payload}  # or smaller: see `boxed`
+    if (whole := measured(received, value_bytes)) > value_bytes:
+        raise TooLargeError(
+            "The payload of a message makes a larger value than allowed where it is received: "
+            f"{whole} > {value_bytes} bytes."
+        )
+    return size
+
+
+def _full(id: str, inbox: Waiting) -> str:
+    return FULL.format(
+        id=id,
+        count=inbox.count,
+        size=inbox.size,
+        most=MAX_MESSAGES,
+        most_size=MAX_INBOX_BYTES,
+    )
+
+
+def _turn(execution: str, id: str) -> list[str]:
+    return [f"{execution} {id}"] if id else []
+
+
+def _forget(run: LiveExecution, id: str) -> None:
+    """The id of a message is durable: the store says that it was taken."""
+    if run.execution.inbox is not None:
+        run.execution.inbox.forget(id)
 
 
 def _code(error: RefusedError) -> str:
     if isinstance(error, NotFoundError):
         return NOT_FOUND
+    if isinstance(error, TooLargeError):
+        return PAYLOAD_TOO_LARGE
     return error.code or ("Throttled" if isinstance(error, ThrottledError) else "InvalidRequest")

@@ -20,6 +20,7 @@ from ...actions import (
 from ...composer import (
     APPLICATION_ERROR,
     EXECUTION_FAILED,
+    MESSAGE_DROPPED,
     RUN_TIMED_OUT,
     Accepted,
     Changes,
@@ -27,6 +28,7 @@ from ...composer import (
     Entry,
     Failed,
     Failure,
+    InboxChanges,
     Invoking,
     Success,
 )
@@ -54,6 +56,25 @@ def broken(now_ms: int, failure: Failure | None = None) -> Changes:
     detail: dict[str, JSON] = {"code": failure.code, "origin": None}
     entry = Entry(now_ms, "0", 0, EXECUTION_FAILED, detail, failure.error)
     return Changes(entries=[entry], outcome=failure)
+
+
+def broken_run(run: LiveExecution, now_ms: int, lost: InboxChanges | None = None) -> Changes:
+    """An execution under way ends by a mistake of ours, and drops the messages that it has not received.
+
+    `lost` are changes of its inbox that are not stored.
+    """
+    changes, inbox = broken(now_ms), run.execution.inbox
+    if inbox is None:
+        return changes
+    inbox.drop_all()
+    queued = inbox.flush()
+    known = (*(lost.gone if lost else ()), *(queued.gone if queued else ()))
+    if known:
+        numbers: list[JSON] = [*sorted(set(known))]
+        detail: dict[str, JSON] = {"messages": numbers, "why": "closed"}
+        changes.entries.insert(0, Entry(now_ms, "0", 0, MESSAGE_DROPPED, detail))
+        changes.messages = InboxChanges((), known)
+    return changes
 
 
 def ticket_for(run: LiveExecution, active: ActiveInvocation, completion: Completion) -> Ticket:

@@ -72,6 +72,7 @@ class Redrives:
         options = run.origin.options
         if not options.parent:
             return
+        await self._tick.committed()  # its end may be on the way to the store
         parent = await self._parts.store.load(options.parent)
         if parent is None or parent.execution.ended_ms is not None:
             alone = changed(options, parent="", close="")

@@ -141,10 +141,13 @@ class Resets:
         for _ in range(TRIES):
             replaced = await self._endings.replaceable(namespace, id)
             known = len(begun.prefix) + len(begun.later)
-            if replaced is None or replaced.entries == known:
+            if replaced is not None and replaced.entries == known:
                 return replaced
             await self._tick.committed()
-            begun.later += await stored_values.history(self._parts.store, id, known)
+            more = await stored_values.history(self._parts.store, id, known)
+            begun.later += more
+            if replaced is None and not more:
+                return None
         raise ConflictError(f"Execution {id} is too busy to be reset now: pause it, and try again.")
 
     async def fork(
@@ -270,7 +273,7 @@ class Resets:
         for entry in begun.later if begun.keeps else ():
             if entry["type"] == MESSAGE_RECEIVED and begun.run.id in self._parts.runs:
                 told = Message(0, entry["name"], entry.get("id", ""), entry["value"])
-                self._messages.put(begun.run, told)
+                self._messages.put(begun.run, told, bounded=False)
 
     @staticmethod
     def _copy(run: LiveExecution, entries: Sequence[Stored], write: Write) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections import deque
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import orjson
@@ -97,7 +96,7 @@ class Kept:
             "action": str(self.definition.action),
             "status": self._status(),
             "overlap": self.definition.overlap,
-            "next": next(iter(self._next(now_ms, 1)), None),
+            "next": next(iter(self._next(now_ms, 1)), None) if state.paused else self.due_ms,
             "open": len(state.open),
             "note": self.definition.note,
         }
@@ -143,8 +142,7 @@ class Kept:
         after_ms = now_ms - 1 if state.paused else state.next_ms - 1
         if state.left is not None:
             count = min(count, state.left)
-        instants = islice(definition.spec.upcoming(after_ms), count)
-        return [definition.due_ms(at_ms) for at_ms in instants]
+        return [*definition.dues_ms(after_ms, count)]
 
 
 class ScheduleRecords:

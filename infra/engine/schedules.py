@@ -56,6 +56,10 @@ log = logging.getLogger(__name__)
 
 RETRY_MS = 1_000  # until a time is met that could not be met now
 AT_ONCE = 256  # schedules that are met at the same time: a commit must not become too large
+NEVER = (
+    "the schedule would never start a run, or 'spec.skip' leaves out too many times before the first one: "
+    "check the field 'spec'"
+)
 LOST_TEXT = "The server stopped while the run was under way, and nothing of the run is kept."
 
 
@@ -141,9 +145,10 @@ class Schedules:
         if kept is None:
             state = rules.created(now_ms)
             if state.next_ms is None:
-                raise InvalidError("the schedule would never start a run: check the field 'spec'")
+                raise InvalidError(NEVER)
             kept = Kept(definition, state, 0)
-            await self._commit(kept, ScheduleDecision(state), [definition_document(definition)])
+            documents = [definition_document(definition)]
+            doubt = await self._commit(kept, ScheduleDecision(state), documents)
             if kept.overtaken:
                 raise ConflictError(EXISTS)
             self._kept[kept.key] = kept
@@ -153,24 +158,27 @@ class Schedules:
             async with kept.lock:
                 self._check_there(kept)
                 decision = rules.updated(kept.definition, kept.state, now_ms)
-                await self._asked(kept, decision, [definition_document(definition)])
+                doubt = await self._asked(kept, decision, [definition_document(definition)])
                 kept.definition = definition
         self._wake(kept)
+        _raise(doubt)
         return kept.described(now_ms)
 
-    def get(self, namespace: str, name: str) -> dict[str, JSON]:
+    def get(self, namespace: str, name: str, *, brief: bool = False) -> dict[str, JSON]:
         """The description of a schedule: its document, its next times, its last runs, its counts.
+
+        With `brief` it is a line of a list.
 
         Raises:
             NotFoundError: there is none of this name.
         """
-        return self._found(namespace, name).described(self._parts.clock.now_ms())
+        kept, now_ms = self._found(namespace, name), self._parts.clock.now_ms()
+        return kept.summary(now_ms) if brief else kept.described(now_ms)
 
-    def all(self, namespace: str) -> list[dict[str, JSON]]:
-        """A line for each schedule of a namespace, by name."""
-        now_ms = self._parts.clock.now_ms()
-        found = [kept for key, kept in sorted(self._kept.items()) if kept.namespace == namespace]
-        return [kept.summary(now_ms) for kept in found]
+    def names(self, namespace: str) -> list[str]:
+        """The names of the schedules of a namespace, in order."""
+        found = [kept.key for kept in self._kept.values() if kept.namespace == namespace]
+        return [Name.parse(key).name for key in sorted(found)]
 
     async def remove(self, namespace: str, name: str) -> dict[str, JSON]:
         """Deletes a schedule. Its open runs go on. Returns its last description.
@@ -242,22 +250,30 @@ class Schedules:
             self._check_there(kept)
             now_ms = self._parts.clock.now_ms()
             decision = decide(ScheduleRules(kept.definition), kept.state, now_ms)
-            await self._asked(kept, decision)
+            doubt = await self._asked(kept, decision)
         self._wake(kept)
+        _raise(doubt)
         return kept.described(self._parts.clock.now_ms())
 
     async def _asked(
         self, kept: Kept, decision: ScheduleDecision, documents: Iterable[Document] = ()
-    ) -> None:
-        """Carries out what a user has asked for.
+    ) -> InDoubtError | None:
+        """Carries out what a user has asked for. Returns the doubt whether that is durable.
 
         Raises:
             RefusedError: a run cannot start, or another server has changed the schedule.
         """
-        await self._commit(kept, decision, documents)
+        documents, version = [*documents], kept.version
+        doubt = await self._commit(kept, decision, documents)
         if kept.overtaken:
             await self._schedules.reload(kept)
-            raise ConflictError(MODIFIED)
+            if not kept.contested or kept.gone or kept.version != version:
+                raise ConflictError(MODIFIED)
+            doubt = await self._commit(kept, decision, documents)  # the id of the run is not new
+            if kept.overtaken:
+                await self._schedules.reload(kept)
+                raise ConflictError(MODIFIED)
+        return doubt
 
     def _found(self, namespace: str, name: str) -> Kept:
         kept = self._kept.get(_key(namespace, name))
@@ -368,10 +384,10 @@ class Schedules:
         decision: ScheduleDecision,
         documents: Iterable[Document] = (),
         dead: tuple[ScheduledStart, str] | None = None,
-    ) -> None:
+    ) -> InDoubtError | None:
         """Stores the next state and starts the run of a decision, in one commit.
 
-        With `dead` the commit keeps a dead letter: of a run that was refused, and why.
+        Returns the doubt whether that is durable; None if it is. With `dead` the commit keeps a dead letter: of a run that was refused, and why.
 
         Raises:
             RefusedError: the run cannot start; then nothing has changed.
@@ -394,15 +410,18 @@ class Schedules:
                 self._inbox.begin(id, beginning)
             if dead is not None:
                 self._bury(kept, *dead)
+        doubt = None
         try:
             kept.overtaken = not await accepted
         except InDoubtError as error:  # if another engine was faster, the next commit finds out
             log.warning("the schedule %s: %s", kept.key, error)
+            doubt = error
         if kept.overtaken:
             kept.contested = "" if start is None else start.name
-            return
+            return None
         kept.state, kept.version, kept.contested = state, kept.version + 1, ""
         kept.stop = decision.stop or kept.stop
+        return doubt
 
     async def _version(self, kept: Kept, start: ScheduledStart) -> int:
         """The version of the document of a run's id: a run of an instant has an id of its own, which is new.
@@ -448,6 +467,11 @@ def _options(kept: Kept, start: ScheduledStart) -> StartOptions:
     """The options of a start: a time of a schedule has one run, also after that has ended."""
     on_closed = "allow" if start.asked else "reject"
     return changed(kept.definition.options, id=start.name, on_open="fail", on_closed=on_closed)
+
+
+def _raise(doubt: InDoubtError | None) -> None:
+    if doubt is not None:
+        raise doubt
 
 
 def _key(namespace: str, name: str) -> str:

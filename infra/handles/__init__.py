@@ -7,8 +7,10 @@ from .errors import (
     ActionTimedOutError,
     failed,
 )
-from .listings import Document, Listing, Page, history, listed
+from .listings import Document, Listing, Page, history, listed, sought
 from .protocols import Actions, Entity, Execution, Telling, Xingqiao
+from .schedules import Schedule
+from .starting import StartArguments, started_with
 
 __all__ = [
     "ActionCancelledError",
@@ -21,9 +23,13 @@ __all__ = [
     "Execution",
     "Listing",
     "Page",
+    "Schedule",
+    "StartArguments",
     "Telling",
     "Xingqiao",
     "failed",
     "history",
     "listed",
+    "sought",
+    "started_with",
 ]

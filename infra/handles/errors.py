@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...composer import CANCELLED, TIMEOUT, Error, Failure
+from ...composer import CANCELLED, RUN_TIMED_OUT, TIMEOUT, Error, Failure
 
 TERMINATED = "terminated"  # the message of an execution that was ended at once
 
@@ -29,7 +29,7 @@ class ActionTimedOutError(ActionError):
 
 def failed(failure: Failure) -> ActionError:
     """The error that tells a caller of a failure."""
-    if failure.code == TIMEOUT:
+    if failure.code in (TIMEOUT, RUN_TIMED_OUT):
         return ActionTimedOutError(failure)
     if failure.code != CANCELLED:
         return ActionError(failure)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from ...actions import InvalidError
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 
@@ -54,6 +56,54 @@ class Listing(Generic[ItemT_co]):
 Read: TypeAlias = "Callable[[Page], Awaitable[list[Document]]]"
 Follow: TypeAlias = "Callable[[int, float], Awaitable[tuple[list[Document], bool]]]"
 """Reads entries after a number, waiting so many seconds for one; True if no further entry can come."""
+
+Seek: TypeAlias = "Callable[[int, str | None], Awaitable[tuple[list[Document], str | None]]]"
+"""Reads so many documents after a cursor, and returns the cursor of the next page; None if there is none."""
+
+
+def sought(
+    read: Seek,
+    made: Callable[[Document], Item],
+    *,
+    limit: int | None,
+    skip: int = 0,
+    shown: int | None = SHOWN,
+) -> Listing[Item]:
+    """A list of what `read` finds, in the order of its cursors.
+
+    Args:
+        read: reads a page.
+        made: makes the item of a document.
+        limit: the maximum number of items; None for all.
+        skip: must be 0, for a cursor says where a page begins.
+        shown: documents of a list that is awaited without a limit; None for all.
+
+    Raises:
+        InvalidError: `skip` is given.
+    """
+    if skip:
+        raise InvalidError("'skip' does not go with 'where': leave it out.")
+
+    async def page() -> list[Document]:
+        return [doc async for doc in _after(read, shown if limit is None else limit)]
+
+    async def each() -> AsyncIterator[Item]:
+        async for doc in _after(read, limit):
+            yield made(doc)
+
+    return Listing(page, each)
+
+
+async def _after(read: Seek, limit: int | None) -> AsyncIterator[Document]:
+    left, cursor = limit, None
+    while left is None or left > 0:
+        found, cursor = await read(PAGE if left is None else min(left, PAGE), cursor)
+        for doc in found:
+            yield doc
+        if cursor is None:
+            return
+        if left is not None:
+            left -= len(found)
 
 
 def listed(

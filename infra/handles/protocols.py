@@ -7,9 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from ...composer import NOTHING
+
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from ...composer import JSON, Composition, Outcome
     from .listings import Document, Listing
+    from .schedules import Schedule
+    from .starting import StartArguments
 
 
 Telling: TypeAlias = "tuple[str, JSON] | tuple[str, JSON, str]"
@@ -100,6 +106,68 @@ class Execution(Protocol):
 
         Raises:
             ConflictError: it cannot be redriven; the text says why.
+        """
+
+    async def reset(
+        self,
+        to: int | str = "last",
+        *,
+        step: str | None = None,
+        composition: Composition | None = None,
+        reason: str = "",
+        messages: str = "keep",
+    ) -> Execution:
+        """Begins the execution again at an entry of its history. Returns the new run; an open run ends.
+
+        Args:
+            to: number of the entry, `first` or `last` (the last step that was asked for).
+            step: path of a step, or name of its action, instead: its last run counts.
+            composition: corrected composition for the new run.
+            reason: text for the history.
+            messages: `keep` to tell the new run the messages that came after the entry, `drop` to forget them.
+
+        Raises:
+            ConflictError: it cannot be reset to this entry; the text says why.
+        """
+
+    async def fork(  # noqa: PLR0913  an entry has as many differences
+        self,
+        to: int | str = "last",
+        *,
+        step: str | None = None,
+        composition: Composition | None = None,
+        reason: str = "",
+        messages: str = "keep",
+        input: JSON = NOTHING,
+        id: str = "",
+    ) -> Execution:
+        """Begins a new execution at an entry of this one's history; this one goes on. Returns the new one.
+
+        Args:
+            to: number of the entry, `first` or `last` (the last step that was asked for).
+            step: path of a step, or name of its action, instead: its last run counts.
+            composition: corrected composition for the new execution.
+            reason: text for the history.
+            messages: `keep` to tell the new one the messages that came after the entry, `drop` to forget them.
+            input: other input for the step that the entry asks for.
+            id: your id for the new execution.
+
+        Raises:
+            ConflictError: it cannot be forked at this entry, or the id is in use; the text says why.
+        """
+
+    async def annotate(
+        self, attributes: dict[str, JSON] | None = None, *, memo: JSON = NOTHING
+    ) -> Document:
+        """Sets attributes of an execution, which may have ended. Returns its attributes and its memo.
+
+        Args:
+            attributes: by name; None removes one. Those that are not named stay as they are.
+            memo: its new memo; it stays as it is if this is left out.
+
+        Raises:
+            InvalidError: an attribute is not declared, or a value does not fit.
+            ConflictError: it is an express execution that has not ended.
         """
 
     async def tell(self, name: str, payload: JSON = None, *, id: str = "") -> bool:
@@ -200,27 +268,18 @@ class Actions(Protocol):
             RefusedError: the document is malformed.
         """
 
-    async def invoke(  # noqa: PLR0913  the options of a start
+    async def invoke(
         self,
         name: str,
         params: dict[str, JSON] | None = None,
-        *,
-        id: str = "",
-        on_open: str = "fail",
-        on_closed: str = "allow",
-        token: str = "",
+        **options: Unpack[StartArguments],
     ) -> JSON:
         """Runs an action to its end. Returns its result.
 
         Args:
             name: the action.
             params: its parameters.
-            id: your id for the execution, unique among the open executions.
-            on_open: what happens if an execution with this id is open: `fail`, `use` it, use it only if it
-                has the `same` action and parameters, or `terminate` it and start.
-            on_closed: what happens if the newest execution with this id has ended: `allow` the start, allow
-                it only if that has failed (`allow_failed`), or `reject` it.
-            token: an idempotency key: all calls with the same key start one execution.
+            options: see `StartArguments`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
@@ -228,15 +287,11 @@ class Actions(Protocol):
             ActionError: the action has failed.
         """
 
-    async def run(  # noqa: PLR0913  the options of a start
+    async def run(
         self,
         name: str,
         params: dict[str, JSON] | None = None,
-        *,
-        id: str = "",
-        on_open: str = "fail",
-        on_closed: str = "allow",
-        token: str = "",
+        **options: Unpack[StartArguments],
     ) -> tuple[str, Outcome]:
         """Runs an action to its end. Returns the activation's id and the outcome; arguments as for `invoke`.
 
@@ -244,15 +299,11 @@ class Actions(Protocol):
             RefusedError: no action has this name, or a limit refuses the call.
         """
 
-    async def start(  # noqa: PLR0913  the options of a start
+    async def start(
         self,
         name: str,
         params: dict[str, JSON] | None = None,
-        *,
-        id: str = "",
-        on_open: str = "fail",
-        on_closed: str = "allow",
-        token: str = "",
+        **options: Unpack[StartArguments],
     ) -> Execution:
         """Starts an action without waiting. Returns its handle once the start is durable; arguments as for `invoke`.
 
@@ -292,15 +343,61 @@ class Xingqiao(Actions, Protocol):
 
     def executions(
         self,
+        where: str = "",
         *,
         name: str | None = None,
         status: str | None = None,
         limit: int | None = None,
         skip: int = 0,
     ) -> Listing[Execution]:
-        """Executions of compositions, the newest first; of one action or in one status, if given.
+        """Executions of compositions: the newest first, or in the order that the filter says.
 
         `async for` goes over their handles, `await` returns documents (30 if there is no limit).
+
+        Args:
+            where: a filter, such as `customer = 'anna' and status = 'failed' order by started asc`.
+            name: only those of this action.
+            status: only those in this status.
+            limit: the maximum number of executions.
+            skip: the number of executions to leave out at the start; not with a filter.
+
+        Raises:
+            InvalidError: the filter is malformed, or `skip` is given with it.
+        """
+
+    async def count(
+        self,
+        where: str = "",
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        group: str | None = None,
+    ) -> Document:
+        """Counts the executions that a filter finds.
+
+        Args:
+            where: a filter; "" for all executions.
+            name: only those of this action.
+            status: only those in this status.
+            group: `status` to count those in each status too.
+
+        Returns:
+            `{"count"}`, with `groups` if asked.
+
+        Raises:
+            InvalidError: the filter is malformed, or there is no such group.
+        """
+
+    async def declare(self, name: str, type: str) -> None:
+        """Declares an attribute by which executions are found.
+
+        Args:
+            name: of the attribute.
+            type: `text`, `number`, `boolean`, `instant` or `keywords`.
+
+        Raises:
+            InvalidError: the name or the type is not valid.
+            ConflictError: the attribute is declared with another type.
         """
 
     def history(self, id: str) -> Listing[Document]:
@@ -308,6 +405,12 @@ class Xingqiao(Actions, Protocol):
 
     def entity(self, type: str, key: str) -> Entity:
         """The handle of an entity."""
+
+    def schedule(self, name: str) -> Schedule:
+        """The handle of a schedule: to create, describe, pause, trigger or delete it."""
+
+    def schedules(self) -> Listing[Schedule]:
+        """The schedules by name: `async for` goes over their handles, `await` returns a line for each."""
 
     async def fire(self, trigger: str, payload: dict[str, JSON] | None = None) -> str | None:
         """Fires a trigger. Returns the id of its activation; None if no rule is active.

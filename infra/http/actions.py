@@ -37,7 +37,7 @@ async def invoke_action(request: Request, api: Api) -> Json:
         namespace=caller,
         trace=requests.trace(request),
         idempotency_key=token_of(request),
-        options=options_of(request),
+        options=options_of(request, api),
     )
     wait_ms = None
     if requests.flag(query, "blocking"):

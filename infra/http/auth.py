@@ -58,8 +58,16 @@ class Authenticator:
         Raises:
             UnauthorizedError: the key is missing or wrong; the text is OpenWhisk's.
         """
+        return self.identity(request).namespace
+
+    def identity(self, request: Request) -> Identity:
+        """The key that a request has.
+
+        Raises:
+            UnauthorizedError: the key is missing or wrong; the text is OpenWhisk's.
+        """
         identity: Identity | None = request.scope.get(IDENTITY)
-        return (identity or self._proved(request)).namespace
+        return identity or self._proved(request)
 
     def _proved(self, request: Request) -> Identity:
         header = request.headers.get("authorization")

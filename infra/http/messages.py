@@ -82,8 +82,7 @@ async def list_messages(request: Request, api: Api) -> Json:
     (namespace, id), query = await run_of(request, api), request.query_params
     after = requests.number(query, "after", 0, low=0, high=1 << 62, of="after")
     limit = requests.number(query, "limit", DEFAULT_LIST, low=1, high=MAX_LIST, of="messages")
-    found = await api.engine.messages.undelivered(namespace, id)
-    page = [message for message in found if message["seq"] > after][:limit]
+    page = await api.engine.messages.undelivered(namespace, id, after, limit)
     if await is_run_hidden(namespace, id, api):
         for message in page:
             del message["payload"]

@@ -71,8 +71,8 @@ async def delete(request: Request, api: Api) -> Json:
     entities = [e for c in COLLECTIONS for e in api.engine.catalog.all(c.kind, name)]
     await api.engine.registry.change(Change(None, gone=tuple(entities)))
     await api.engine.letters.clear(name)
-    for schedule in api.engine.schedules.all(name):
-        await api.engine.schedules.remove(name, str(schedule["name"]))
+    for schedule in api.engine.schedules.names(name):
+        await api.engine.schedules.remove(name, schedule)
     return Json(_shown(gone))
 
 

@@ -41,7 +41,7 @@ async def fork_execution(request: Request, api: Api) -> Json:
     """
     (namespace, id), place = await run_of(request, api), await _place(request, api, _FORK)
     await _check_visible(namespace, id, place, api)
-    run = await api.engine.resets.fork(namespace, id, place, options_of(request))
+    run = await api.engine.resets.fork(namespace, id, place, options_of(request, api))
     return Json(await api.engine.records.execution(namespace, run), 202)
 
 

@@ -16,21 +16,24 @@ from ...actions import (
     check_token,
     checked_ms,
 )
+from ..access import Right
 from .attributes import described
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from ...composer import JSON
+    from .api import Api
 
 NAMES = ("id", "on_open", "on_closed")
 LIMITS = (EXECUTION_TIMEOUT, RUN_TIMEOUT)
 
 
-def options_of(request: Request) -> StartOptions:
+def options_of(request: Request, api: Api) -> StartOptions:
     """The options of the start that a request asks for: `id`, policies, `attributes`, `memo`, timeouts in seconds.
 
     Raises:
+        MissingRoleError: the start may end an open run, and the key may not.
         InvalidIdError: the id cannot be one.
         InvalidError: a policy is not known, or is given without an id; attributes, a memo or a timeout are malformed.
     """
@@ -47,6 +50,8 @@ def options_of(request: Request) -> StartOptions:
     if given:
         options = StartOptions(**given)
         check_options(options)
+    if options.on_open == "terminate":
+        api.auth.identity(request).check(Right.DEPLOY)
     return described(query, options)
 
 

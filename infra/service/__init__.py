@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .handles import NAMESPACE, ExecutionHandle
     from .keys import readable, rotate
     from .logs import set_up_logs
+    from .schedule_handles import ScheduleHandle
     from .server import serve
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "EntityHandle",
     "ExecutionHandle",
     "Finding",
+    "ScheduleHandle",
     "back_up",
     "embedded",
     "examine",
@@ -46,6 +48,7 @@ _MODULES = {
     "EntityHandle": "embedded_records",
     "ExecutionHandle": "handles",
     "Finding": "findings",
+    "ScheduleHandle": "schedule_handles",
     "back_up": "backups",
     "embedded": "embedded_engine",
     "examine": "doctor",

@@ -23,24 +23,23 @@ from ...actions import (
     InvalidError,
     StartOptions,
     UnavailableError,
-    check_token,
 )
 from ...composer import ActionFunction, Failure, Name
-from ..handles import failed
+from ..handles import failed, started_with
 from ..settings import Settings
 from .app import open_service
 from .embedded_records import EmbeddedRecords
 from .handles import CLOSED, FOREVER_S, NAMESPACE, ExecutionHandle
-from .schedule_handles import ScheduleHandle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+    from typing import Unpack
 
     from starlette.types import ASGIApp
 
     from ...composer import JSON, Composition, Outcome
     from ..engine import Engine
-    from ..handles import Telling
+    from ..handles import StartArguments, Telling
     from ..stepfunctions import Call as Operations
     from .app import Service
 
@@ -102,94 +101,60 @@ class Embedded(EmbeddedRecords):
         """
         await self.engine.registry.put(Action, _name(name), document, overwrite=True)
 
-    async def invoke(  # noqa: PLR0913  the options of a start
+    async def invoke(
         self,
         name: str,
         params: dict[str, JSON] | None = None,
-        *,
-        id: str = "",
-        on_open: str = "fail",
-        on_closed: str = "allow",
-        token: str = "",
+        **options: Unpack[StartArguments],
     ) -> JSON:
         """Runs an action to its end. Returns its result.
 
         Args:
             name: the action.
             params: its parameters.
-            id: your id for the execution, unique among the open executions.
-            on_open: what happens if an execution with this id is open: `fail`, `use` it, use it only if it
-                has the `same` action and parameters, or `terminate` it and start.
-            on_closed: what happens if the newest execution with this id has ended: `allow` the start, allow
-                it only if that has failed (`allow_failed`), or `reject` it.
-            token: an idempotency key: all calls with the same key start one execution.
+            options: see `StartArguments`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
             TakenIdError: an execution has the id, and a policy refuses the start.
             ActionError: the action has failed.
         """
-        options = StartOptions(id=id, on_open=on_open, on_closed=on_closed)
-        _, outcome = await self._run(_call(name, params, token, options))
+        _, outcome = await self.run(name, params, **options)
         if isinstance(outcome, Failure):
             raise failed(outcome)
         return outcome.value
 
-    async def run(  # noqa: PLR0913  the options of a start
+    async def run(
         self,
         name: str,
         params: dict[str, JSON] | None = None,
-        *,
-        id: str = "",
-        on_open: str = "fail",
-        on_closed: str = "allow",
-        token: str = "",
+        **options: Unpack[StartArguments],
     ) -> tuple[str, Outcome]:
         """Runs an action to its end. Returns the activation's id and the outcome; arguments as for `invoke`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
         """
-        options = StartOptions(id=id, on_open=on_open, on_closed=on_closed)
-        return await self._run(_call(name, params, token, options))
-
-    async def _run(self, call: Call) -> tuple[str, Outcome]:
+        call = _call(name, params, *started_with(**options))
         invoked = await self.engine.invoke(call, wait_s=FOREVER_S)
         if invoked.ended is None:
             raise UnavailableError(CLOSED.format(id=invoked.activation))
         return invoked.activation, invoked.ended.outcome
 
-    async def start(  # noqa: PLR0913  the options of a start
+    async def start(
         self,
         name: str,
         params: dict[str, JSON] | None = None,
-        *,
-        id: str = "",
-        on_open: str = "fail",
-        on_closed: str = "allow",
-        token: str = "",
-        attributes: dict[str, JSON] | None = None,
-        memo: JSON = None,
+        **options: Unpack[StartArguments],
     ) -> ExecutionHandle:
-        """Starts an action without waiting. Returns its handle once the start is durable.
-
-        Args:
-            name: the action.
-            params: its parameters.
-            id: your id for the execution.
-            on_open: the reaction to an open execution with this id.
-            on_closed: the reaction to an ended execution with this id.
-            token: an idempotency key: all calls with the same key start one execution.
-            attributes: by which the execution is found; the namespace declares them.
-            memo: JSON that is shown with the execution.
+        """Starts an action without waiting. Returns its handle once the start is durable; arguments as for `invoke`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
         """
-        options = StartOptions(
-            id=id, on_open=on_open, on_closed=on_closed, attributes=attributes or {}, memo=memo
-        )
-        begun = (await self.engine.invoke(_call(name, params, token, options))).activation
+        call = _call(name, params, *started_with(**options))
+        begun = (await self.engine.invoke(call)).activation
+        id = call.options.id
         return self.execution(id, begun) if id else self.execution(begun)
 
     async def tell_or_start(
@@ -212,23 +177,6 @@ class Embedded(EmbeddedRecords):
         call = _call(name, params, "", StartOptions(id=id, on_open="use"))
         invoked, _ = await self.engine.messages.tell_or_start(call, *message)
         return self.execution(id, invoked.activation)
-
-    async def declare(self, name: str, type: str) -> None:
-        """Declares an attribute by which executions are found.
-
-        Args:
-            name: of the attribute.
-            type: `text`, `number`, `boolean`, `instant` or `keywords`.
-
-        Raises:
-            InvalidError: the name or the type is not valid.
-            ConflictError: the attribute is declared with another type.
-        """
-        await self.engine.annotations.declare(NAMESPACE, name, type)
-
-    def schedule(self, name: str) -> ScheduleHandle:
-        """The schedule with this name, to create, describe, pause, trigger or delete."""
-        return ScheduleHandle(self.engine, NAMESPACE, name)
 
     # --- HTTP --------------------------------------------------------------------------------
 
@@ -261,8 +209,6 @@ async def _served(service: Service, settings: Settings, auth: str) -> ASGIApp:
 
 
 def _call(name: str, params: dict[str, JSON] | None, token: str, options: StartOptions) -> Call:
-    if token:
-        check_token(token)
     return Call(
         name=_name(name),
         params=params or {},

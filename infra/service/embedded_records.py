@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from ...actions import Call, NotFoundError, Query, UnavailableError, summary
 from ...composer import Failure, Name
-from ..handles import failed, listed
+from ..handles import failed, listed, sought
 from .handles import CLOSED, FOREVER_S, NAMESPACE, ExecutionHandle
+from .schedule_handles import ScheduleHandle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -108,16 +109,35 @@ class EmbeddedRecords:
 
     def executions(
         self,
+        where: str = "",
         *,
         name: str | None = None,
         status: str | None = None,
         limit: int | None = None,
         skip: int = 0,
     ) -> Listing[ExecutionHandle]:
-        """Executions of compositions, the newest first; of one action or in one status, if given.
+        """Executions of compositions: the newest first, or in the order that the filter says.
 
         `async for` goes over their handles, `await` returns documents (30 if there is no limit).
+
+        Args:
+            where: a filter, such as `customer = 'anna' and status = 'failed' order by started asc`.
+            name: only those of this action.
+            status: only those in this status.
+            limit: the maximum number of executions.
+            skip: the number of executions to leave out at the start; not with a filter.
+
+        Raises:
+            InvalidError: the filter is malformed, or `skip` is given with it.
         """
+
+        async def seek(limit: int, after: str | None) -> tuple[list[Document], str | None]:
+            query = Query(namespace=NAMESPACE, name=name, status=status, limit=limit)
+            found = await self.engine.finding.page(query, where, after)
+            return found.executions, found.next
+
+        if where:
+            return sought(seek, self._found, limit=limit, skip=skip)
 
         async def read(page: Page) -> list[Document]:
             query = Query(
@@ -131,6 +151,44 @@ class EmbeddedRecords:
     def _found(self, doc: Document) -> ExecutionHandle:
         return ExecutionHandle(self.engine, doc["executionId"], self._define, None, doc)
 
+    async def count(
+        self,
+        where: str = "",
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        group: str | None = None,
+    ) -> Document:
+        """Counts the executions that a filter finds.
+
+        Args:
+            where: a filter; "" for all executions.
+            name: only those of this action.
+            status: only those in this status.
+            group: `status` to count those in each status too.
+
+        Returns:
+            `{"count"}`, with `groups` if asked.
+
+        Raises:
+            InvalidError: the filter is malformed, or there is no such group.
+        """
+        query = Query(namespace=NAMESPACE, name=name, status=status)
+        return await self.engine.finding.count(query, where, group)
+
+    async def declare(self, name: str, type: str) -> None:
+        """Declares an attribute by which executions are found.
+
+        Args:
+            name: of the attribute.
+            type: `text`, `number`, `boolean`, `instant` or `keywords`.
+
+        Raises:
+            InvalidError: the name or the type is not valid.
+            ConflictError: the attribute is declared with another type.
+        """
+        await self.engine.annotations.declare(NAMESPACE, name, type)
+
     def history(self, id: str) -> Listing[Document]:
         """The history of an execution: see `ExecutionHandle.history`."""
         return self.execution(id).history()
@@ -142,6 +200,23 @@ class EmbeddedRecords:
             InvalidNameError: the type's name is malformed.
         """
         return EntityHandle(self.engine, type, key)
+
+    def schedule(self, name: str) -> ScheduleHandle:
+        """The handle of a schedule: to create, describe, pause, trigger or delete it."""
+        return ScheduleHandle(self.engine, NAMESPACE, name)
+
+    def schedules(self) -> Listing[ScheduleHandle]:
+        """The schedules by name: `async for` goes over their handles, `await` returns a line for each."""
+
+        async def seek(_limit: int, _after: str | None) -> tuple[list[Document], str | None]:
+            schedules = self.engine.schedules
+            names = schedules.names(NAMESPACE)
+            return [schedules.get(NAMESPACE, name, brief=True) for name in names], None
+
+        def handle(doc: Document) -> ScheduleHandle:
+            return self.schedule(doc["name"])
+
+        return sought(seek, handle, limit=None, shown=None)
 
     async def fire(self, trigger: str, payload: dict[str, JSON] | None = None) -> str | None:
         """Fires a trigger. Returns the id of its activation; None if no rule is active.

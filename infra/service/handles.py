@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...actions import StartOptions, UnavailableError
+from ...actions import InvalidError, StartOptions, UnavailableError
 from ...composer import APPLICATION_ERROR, NOTHING, Failure, Success, boxed, changed, copied
 from ..engine import Place
 from ..handles import failed, history
@@ -187,6 +187,7 @@ class ExecutionHandle:
         step: str | None = None,
         composition: Composition | None = None,
         reason: str = "",
+        messages: str = "keep",
     ) -> ExecutionHandle:
         """Begins the execution again at an entry of its history. Returns the new run; an open run ends.
 
@@ -195,13 +196,16 @@ class ExecutionHandle:
             step: path of a step, or name of its action, instead: its last run counts.
             composition: corrected composition for the new run.
             reason: text for the history.
+            messages: `keep` to tell the new run the messages that came after the entry, `drop` to forget them.
 
         Raises:
             NotFoundError: there is no such execution.
             ConflictError: it cannot be reset to this entry; the text says why.
         """
-        place = await self._place(to, step, composition, reason)
-        return self._other(await self._engine.resets.reset(NAMESPACE, await self._run(), place))
+        place = await self._place(to, step, composition, reason, messages)
+        return await self._other(
+            await self._engine.resets.reset(NAMESPACE, await self._run(), place)
+        )
 
     async def fork(  # noqa: PLR0913  an entry has as many differences
         self,
@@ -210,6 +214,7 @@ class ExecutionHandle:
         step: str | None = None,
         composition: Composition | None = None,
         reason: str = "",
+        messages: str = "keep",
         input: JSON = NOTHING,
         id: str = "",
     ) -> ExecutionHandle:
@@ -220,6 +225,7 @@ class ExecutionHandle:
             step: path of a step, or name of its action, instead: its last run counts.
             composition: corrected composition for the new execution.
             reason: text for the history.
+            messages: `keep` to tell the new one the messages that came after the entry, `drop` to forget them.
             input: other input for the step that the entry asks for.
             id: your id for the new execution.
 
@@ -227,22 +233,50 @@ class ExecutionHandle:
             NotFoundError: there is no such execution.
             ConflictError: it cannot be forked at this entry, or the id is in use; the text says why.
         """
-        place = changed(await self._place(to, step, composition, reason), value=input)
+        at = await self._place(to, step, composition, reason, messages)
+        run, place = await self._run(), changed(at, value=input)
         options = StartOptions(id=id)
-        return self._other(
-            await self._engine.resets.fork(NAMESPACE, await self._run(), place, options)
-        )
+        return await self._other(await self._engine.resets.fork(NAMESPACE, run, place, options))
 
     async def _place(
-        self, to: int | str, step: str | None, composition: Composition | None, reason: str
+        self,
+        to: int | str,
+        step: str | None,
+        composition: Composition | None,
+        reason: str,
+        messages: str,
     ) -> Place:
+        if messages not in ("keep", "drop"):
+            raise InvalidError(f"'messages' must be 'keep' or 'drop', not {messages!r:.80}")
         if composition is not None:
             await self._define(composition)
         tree = None if composition is None else composition.to_json()
-        return Place(to=to, step=step, composition=tree, reason=reason)
+        return Place(to=to, step=step, composition=tree, reason=reason, messages=messages)
 
-    def _other(self, id: str) -> ExecutionHandle:
-        return ExecutionHandle(self._engine, id, self._define)
+    async def _other(self, run: str) -> ExecutionHandle:
+        id = (await self._engine.records.execution(NAMESPACE, run)).get("id")
+        if id is None:
+            return ExecutionHandle(self._engine, run, self._define)
+        return ExecutionHandle(self._engine, id, self._define, run)
+
+    async def annotate(
+        self, attributes: dict[str, JSON] | None = None, *, memo: JSON = NOTHING
+    ) -> Document:
+        """Sets attributes of an execution, which may have ended. Returns its attributes and its memo.
+
+        Args:
+            attributes: by name; None removes one. Those that are not named stay as they are.
+            memo: its new memo; it stays as it is if this is left out.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            InvalidError: an attribute is not declared, or a value does not fit.
+            ConflictError: it is an express execution that has not ended.
+        """
+        run = await self._run()
+        given = {} if memo is NOTHING else {"memo": memo}
+        found = await self._engine.annotations.annotate(NAMESPACE, run, attributes or {}, **given)
+        return {"executionId": run, **found}
 
     async def tell(self, name: str, payload: JSON = None, *, id: str = "") -> bool:
         """Tells an execution a message. Returns False if one with this id was told before.

@@ -9,17 +9,24 @@ from ...actions import instant_ms, overlap_of
 if TYPE_CHECKING:
     from ...composer import JSON
     from ..engine import Engine
+    from ..handles import Document
 
 
 class ScheduleHandle:
     """A schedule of an embedded engine. It need not exist: each method says so if it does not."""
 
     def __init__(self, engine: Engine, namespace: str, name: str) -> None:
-        self._schedules, self._namespace, self.name = engine.schedules, namespace, name
+        self._schedules, self._namespace, self._name = engine.schedules, namespace, name
 
-    async def create(
-        self, document: dict[str, JSON], *, overwrite: bool = False
-    ) -> dict[str, JSON]:
+    @property
+    def name(self) -> str:
+        """The name of the schedule."""
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"<schedule {self._name}>"
+
+    async def create(self, document: dict[str, JSON], *, overwrite: bool = False) -> Document:
         """Creates the schedule, or with `overwrite` replaces it. Returns its description.
 
         Args:
@@ -30,7 +37,7 @@ class ScheduleHandle:
             InvalidError: the document is malformed.
             ConflictError: the schedule exists already.
         """
-        return await self._schedules.put(self._namespace, self.name, document, overwrite=overwrite)
+        return await self._schedules.put(self._namespace, self._name, document, overwrite=overwrite)
 
     async def get(self) -> JSON:
         """The document of the schedule.
@@ -38,33 +45,34 @@ class ScheduleHandle:
         Raises:
             NotFoundError: there is no such schedule.
         """
-        return (await self.describe())["document"]
+        document: JSON = (await self.describe())["document"]
+        return document
 
-    async def describe(self) -> dict[str, JSON]:
+    async def describe(self) -> Document:
         """The schedule with its next 10 times, its last 10 runs and its counts.
 
         Raises:
             NotFoundError: there is no such schedule.
         """
-        return self._schedules.get(self._namespace, self.name)
+        return self._schedules.get(self._namespace, self._name)
 
-    async def pause(self) -> dict[str, JSON]:
+    async def pause(self) -> Document:
         """Pauses the schedule: its times pass without effect. Returns its description.
 
         Raises:
             NotFoundError: there is no such schedule.
         """
-        return await self._schedules.pause(self._namespace, self.name)
+        return await self._schedules.pause(self._namespace, self._name)
 
-    async def resume(self) -> dict[str, JSON]:
+    async def resume(self) -> Document:
         """Resumes the schedule. Times that passed in the pause start no runs. Returns its description.
 
         Raises:
             NotFoundError: there is no such schedule.
         """
-        return await self._schedules.resume(self._namespace, self.name)
+        return await self._schedules.resume(self._namespace, self._name)
 
-    async def trigger(self, *, overlap: str | None = None) -> dict[str, JSON]:
+    async def trigger(self, *, overlap: str | None = None) -> Document:
         """Starts a run now, also of a paused schedule. Returns the schedule's description.
 
         Args:
@@ -75,11 +83,11 @@ class ScheduleHandle:
             InvalidError: there is no such policy.
         """
         chosen = None if overlap is None else overlap_of(overlap)
-        return await self._schedules.trigger(self._namespace, self.name, chosen)
+        return await self._schedules.trigger(self._namespace, self._name, chosen)
 
     async def backfill(
         self, start: str | int, end: str | int, *, overlap: str | None = None
-    ) -> dict[str, JSON]:
+    ) -> Document:
         """Starts a run for each time of a period. Returns the schedule's description.
 
         Args:
@@ -93,12 +101,12 @@ class ScheduleHandle:
         """
         period_ms = instant_ms("start", start), instant_ms("end", end)
         chosen = None if overlap is None else overlap_of(overlap)
-        return await self._schedules.backfill(self._namespace, self.name, period_ms, chosen)
+        return await self._schedules.backfill(self._namespace, self._name, period_ms, chosen)
 
-    async def delete(self) -> dict[str, JSON]:
+    async def delete(self) -> Document:
         """Deletes the schedule. Its open runs go on. Returns its last description.
 
         Raises:
             NotFoundError: there is no such schedule.
         """
-        return await self._schedules.remove(self._namespace, self.name)
+        return await self._schedules.remove(self._namespace, self._name)

@@ -16,11 +16,13 @@ from .infra.client import (
     BlockingEntity,
     BlockingExecution,
     BlockingListing,
+    BlockingSchedule,
     Client,
     Connecting,
     PlaceError,
     RemoteEntity,
     RemoteExecution,
+    RemoteSchedule,
     UnreachedError,
     connect,
 )
@@ -30,6 +32,7 @@ from .infra.handles import (
     ActionTerminatedError,
     ActionTimedOutError,
     Listing,
+    StartArguments,
     Xingqiao,
 )
 
@@ -44,6 +47,7 @@ __all__ = [
     "BlockingEntity",
     "BlockingExecution",
     "BlockingListing",
+    "BlockingSchedule",
     "Client",
     "ConflictError",
     "Connecting",
@@ -55,6 +59,8 @@ __all__ = [
     "RefusedError",
     "RemoteEntity",
     "RemoteExecution",
+    "RemoteSchedule",
+    "StartArguments",
     "ThrottledError",
     "UnavailableError",
     "UnreachedError",

@@ -7,9 +7,17 @@ from .infra.handles import (
     ActionTerminatedError,
     ActionTimedOutError,
     Listing,
+    StartArguments,
     Xingqiao,
 )
-from .infra.service import NAMESPACE, Embedded, EntityHandle, ExecutionHandle, embedded
+from .infra.service import (
+    NAMESPACE,
+    Embedded,
+    EntityHandle,
+    ExecutionHandle,
+    ScheduleHandle,
+    embedded,
+)
 
 __all__ = [
     "NAMESPACE",
@@ -22,6 +30,8 @@ __all__ = [
     "ExecutionHandle",
     "Listing",
     "RefusedError",
+    "ScheduleHandle",
+    "StartArguments",
     "Xingqiao",
     "embedded",
 ]

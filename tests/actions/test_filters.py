@@ -175,3 +175,10 @@ def test_an_execution_that_has_not_ended_is_the_last_to_end():
     assert by_end.place(1, 5, "a") == (5, "a")
     assert by_end.place(1, None, "a") > by_end.place(1, 1 << 60, "z")
     assert Filter().place(1, None, "a") == (1, "a")
+
+
+def test_a_long_number_that_is_none_is_refused_at_once():
+    """It took minutes when each of its digits was looked at once for each other one."""
+    for text in ("1" * 16_000, "1." + "1" * 16_000, "1e" + "1" * 16_000):
+        with pytest.raises(InvalidFilterError, match="is not known"):
+            parse(f"amount = {text}a", DECLARED)

@@ -101,6 +101,7 @@ def test_any_text_of_255_characters_can_be_an_id(id):
         ("\x7f", "control characters"),
         ("\x85", "control characters"),
         ("\ud800", "control characters"),
+        ("count", "the number of executions in paths"),
         ("0" * 32, "the id of a run"),
         ("ABCDEFabcdef00000000000000000000", "the id of a run"),
     ],

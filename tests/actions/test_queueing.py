@@ -315,3 +315,20 @@ def test_limits_of_keys_that_nothing_uses_are_forgotten():
 )
 def test_a_burst_is_a_seconds_share(bound, burst):
     assert bound.burst == burst
+
+
+def test_a_gate_that_was_just_made_is_not_forgotten_before_it_is_entered():
+    """Each task has two gates: the second one begins the search for those that nobody uses."""
+    backlog = Backlog(Rules(Bound(concurrent=9 * MANY), Bound(concurrent=1)))
+    tasks = [
+        Waiting(f"t{n}", n, key=f"k{n}", action="a", bound=Bound(concurrent=1), keyed=True)
+        for n in range(2 * MANY)
+    ]
+    for task in tasks:
+        backlog.resumed(task, 0)
+    backlog.change(Rules(each_key=Bound(concurrent=1, per_minute=600)), 0)
+    for task in tasks:
+        backlog.ended(task.id)
+        backlog.add(task)
+
+    assert len(taken(backlog, MINUTE_MS, most=3 * MANY)) == 2 * MANY

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 
 from xingqiao.actions import InvalidError, StartOptions, schedule_of
@@ -19,6 +21,7 @@ def test_a_definition_has_defaults():
     assert (made.limit, made.note, made.options) == (None, "", StartOptions())
     assert made.document == LEAST
     assert made.due_ms(5) == 5
+    assert made.dues_ms(0, 2) == [*islice(made.spec.upcoming(0), 2)]
 
 
 def test_a_definition_has_all_that_was_written():

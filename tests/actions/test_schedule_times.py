@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xingqiao.actions import InvalidError, instant_ms, spec_of
-from xingqiao.actions.schedule_times import duration_ms
+from xingqiao.actions.schedule_times import MOST, Work, duration_ms
 
 BERLIN, CAIRO, LORD_HOWE = "Europe/Berlin", "Africa/Cairo", "Australia/Lord_Howe"
 SECOND, MINUTE, HOUR = 1000, 60_000, 3_600_000
@@ -210,3 +210,86 @@ def test_durations_and_instants_are_read():
     ]  # fmt: skip
     assert instant_ms("", "2026-01-01T01:00:00+01:00") == instant_ms("", "2026-01-01")
     assert instant_ms("", 1234) == 1234
+
+
+# --- bounds ------------------------------------------------------------------------------------
+
+MEAN = {
+    "cron": ["* * * * * *"] * 20,
+    "skip": [{"second": "0-58"}, {"second": 59, "minute": "0-58"}],
+}
+
+
+def test_a_search_that_skips_too_much_finds_nothing():
+    work = Work()
+
+    assert next(spec_of(MEAN).upcoming(ms("2026-11-23"), work=work), None) is None
+    assert work.done < 2 * MOST
+
+
+def test_what_is_shown_of_times_that_are_hard_to_find_is_less():
+    spec = spec_of(
+        {"cron": "* * * * * *", "skip": {"second": "*", "minute": "0-29", "hour": "*/2"}}
+    )
+    hard = spec_of({"cron": "* * * * * *", "skip": [{"second": "0-58"}, {"minute": "0-14"}]})
+
+    assert len(spec.dues_ms("a", 0, 10)) == 10
+    assert len(hard.dues_ms("a", 0, 200)) < 200
+    assert hard.dues_ms("a", 0, 1) == [15 * MINUTE + 59 * SECOND]
+
+
+def test_many_dates_of_which_most_have_passed_are_found():
+    days = [{"year": 2026, "month": 1, "day": day} for day in range(1, 21)]
+
+    assert times("2026-01-18T12:00", 3, calendars=days) == [
+        "2026-01-19T00:00Z",
+        "2026-01-20T00:00Z",
+    ]
+
+
+def test_each_second_of_an_hour_that_comes_twice_is_met_once():
+    """The 3,600 times of the second showing are left out at once."""
+    work, after_ms = Work(), ms("2027-10-31T00:59:58Z")
+    found = spec_of({"cron": "* * 2 * * *", "zone": BERLIN}).upcoming(after_ms, work=work)
+
+    assert [iso(at_ms) for at_ms in islice(found, 2)] == ["2027-10-31T00:59Z", "2027-11-01T01:00Z"]
+    assert work.done < 9
+
+
+@pytest.mark.parametrize(
+    "spec", [{"cron": "0 0 * * *"}, {"intervals": "36500d"}, {"calendars": {"hour": 12}}]
+)
+@pytest.mark.parametrize("zone", ["UTC", BERLIN, "America/New_York", "Asia/Tokyo"])
+def test_time_ends_with_the_year_9999(spec, zone):
+    found = spec_of({**spec, "zone": zone, "jitter": 60, "skip": {"hour": 1}})
+
+    for at in ("9999-12-29T12:00Z", "9999-12-30T12:00Z", "9999-12-31T23:59:59Z", "0001-01-01"):
+        assert len(found.dues_ms("a", ms(at), 3)) <= 3
+        found.due_ms("a", ms(at))
+    assert found.after(ms("9999-12-31T12:00Z")) is None
+
+
+def test_a_schedule_must_start_before_the_year_9000():
+    with pytest.raises(InvalidError, match=r"'spec\.start' must be before the year 9000"):
+        spec_of({"cron": "0 0 * * *", "start": "9000-01-01T00:00Z"})
+    assert spec_of({"cron": "0 0 * * *", "start": "8999-12-31T00:00Z"}).after(0) is not None
+
+
+@given(
+    st.integers(0, 10**12),
+    st.sampled_from(["UTC", BERLIN, CAIRO, LORD_HOWE]),
+    st.sampled_from(["first", "both"]),
+    st.sampled_from(["after", "skip"]),
+)
+def test_instants_are_the_same_one_by_one_as_in_a_row(after_ms, zone, repeat, gap):
+    spec = spec_of(
+        {
+            "cron": ["30 2 * * *", "*/50 * * * *", "0 1 * * sun"], "intervals": "5h", "zone": zone,
+            "calendars": {"hour": 2, "minute": 15}, "repeat": repeat, "gap": gap, "skip": {"day": 3},
+        }
+    )  # fmt: skip
+    at_ms = after_ms
+
+    for found_ms in islice(spec.upcoming(after_ms), 40):
+        at_ms = spec.after(at_ms)
+        assert at_ms == found_ms

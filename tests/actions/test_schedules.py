@@ -252,6 +252,23 @@ def test_a_backfill_that_cannot_be_is_refused(period, text):
         made.backfilled(fresh(made), period, None)
 
 
+HARD = {"cron": "* * * * * *", "skip": [{"second": "0-58"}, {"minute": "0-9"}]}
+
+
+def test_a_backfill_whose_times_are_hard_to_find_is_refused():
+    made = rules(spec=HARD)
+    with pytest.raises(InvalidError, match="too hard to find: backfill a shorter period"):
+        made.backfilled(fresh(made), (0, 999 * MINUTE), None)
+
+
+def test_times_that_are_hard_to_find_are_met_a_few_at_once():
+    made = rules(spec=HARD, catchup="10s")
+    decision = made.due(fresh(made), 10_000 * MINUTE)
+
+    assert 0 < decision.state.missed < 50
+    assert made.due(decision.state, 10_000 * MINUTE).state.missed > decision.state.missed
+
+
 # --- stopping others -----------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from xingqiao.actions import (
     NotFoundError,
     ReusedKeyError,
 )
-from xingqiao.client import Client, RemoteEntity, RemoteExecution
+from xingqiao.client import Client, RemoteEntity, RemoteExecution, RemoteSchedule
 from xingqiao.composer import APPLICATION_ERROR, CANCELLED, TIMEOUT, Failure, Success, sequence
 from xingqiao.embedded import (
     ActionCancelledError,
@@ -28,9 +28,10 @@ from xingqiao.embedded import (
     Embedded,
     EntityHandle,
     ExecutionHandle,
+    ScheduleHandle,
 )
 from xingqiao.infra.client.wrapping import public
-from xingqiao.infra.handles import Entity, Execution, Xingqiao
+from xingqiao.infra.handles import Entity, Execution, Schedule, Xingqiao
 
 NOBODY = "0" * 32
 
@@ -297,6 +298,157 @@ async def test_an_execution_is_asked_about_its_state(run):
         await execution.query("progress", reject="closed")
 
 
+# --- filters, limits, resets ---------------------------------------------------------------------
+
+
+async def test_executions_are_found_and_counted_by_a_filter(run):
+    name, fail = await run.deploy("p", composer.sequence()), await run.put("fail", FAIL)
+    await run.x.declare("customer", "text")
+    await run.x.declare("customer", "text")
+    with pytest.raises(ConflictError):
+        await run.x.declare("customer", "number")
+    anna, bo = run.name("anna"), run.name("bo")
+    for n in range(3):
+        await run.x.invoke(name, {"n": n}, attributes={"customer": anna}, memo={"n": n})
+    await run.x.run(await run.deploy("f", sequence(fail)), attributes={"customer": anna})
+    await run.x.invoke(name, attributes={"customer": bo})
+
+    where = f"customer = '{anna}'"
+    oldest = await run.x.executions(f"{where} order by started asc", name=name)
+    newest = [each.document async for each in run.x.executions(where, name=name)]
+    assert sorted(doc["memo"]["n"] for doc in oldest) == [0, 1, 2]
+    assert newest == oldest[::-1]
+    assert await run.x.executions(where, name=name, limit=2) == newest[:2]
+    assert len([each async for each in run.x.executions(where, name=name, limit=2)]) == 2
+    assert [each.document["status"] async for each in run.x.executions(where, status="failed")] == [
+        "failed"
+    ]
+    assert await run.x.count(where) == {"count": 4}
+    assert await run.x.count(where, name=name) == {"count": 3}
+    assert await run.x.count(where, group="status") == {
+        "count": 4, "groups": {"succeeded": 3, "failed": 1},
+    }  # fmt: skip
+    assert (await run.x.count(name=name))["count"] == 4
+
+
+async def test_a_filter_or_a_value_that_does_not_fit_is_refused(run):
+    name = await run.deploy("p", sequence(composer.wait(0)))
+
+    with pytest.raises(InvalidError, match="no attribute 'nothing'"):
+        await run.x.executions("nothing = 1")
+    with pytest.raises(InvalidError, match="'skip' does not go with 'where'"):
+        run.x.executions("status = 'failed'", skip=1)
+    with pytest.raises(InvalidError):
+        await run.x.count("status = ")
+    with pytest.raises(InvalidError, match="'group'"):
+        await run.x.count(group="name")
+    with pytest.raises(InvalidError, match="no attribute 'nothing'"):
+        await run.x.start(name, attributes={"nothing": 1})
+    with pytest.raises(InvalidError, match="'run_timeout' must be a number of seconds"):
+        await run.x.start(name, run_timeout=-1)
+    with pytest.raises(InvalidError):
+        await run.x.declare("two words", "text")
+    with pytest.raises(TypeError, match="name_of_no_option"):
+        await run.x.start(name, name_of_no_option=1)
+
+
+async def test_an_execution_has_the_limits_of_its_start(run):
+    name = await run.deploy("p", sequence(composer.wait(3600)))
+
+    for limit in ("execution_timeout", "run_timeout"):
+        with pytest.raises(ActionTimedOutError):
+            await run.x.invoke(name, **{limit: 0.01})
+    late = await run.x.start(name, id=run.name("late"), run_timeout=0.01)
+    with pytest.raises(ActionTimedOutError):
+        await late.result()
+
+
+async def test_an_execution_is_annotated(run):
+    name = await run.deploy("p", sequence(composer.wait(0)))
+    await run.x.declare("stage", "text")
+    execution = await run.x.start(name, memo=1)
+    await execution.result()
+
+    first = await execution.annotate({"stage": "paid"})
+    second = await execution.annotate(memo=None)
+
+    assert first == {"executionId": execution.id, "attributes": {"stage": "paid"}, "memo": 1}
+    assert second == {**first, "memo": None}
+    with pytest.raises(InvalidError, match="no attribute 'nothing'"):
+        await execution.annotate({"nothing": 1})
+    with pytest.raises(NotFoundError):
+        await run.x.execution(NOBODY).annotate({"stage": "paid"})
+
+
+async def test_an_execution_is_reset_and_keeps_the_messages_that_came_later(run):
+    name, id = await run.deploy("p", composer.receive("yes")), run.name("order")
+    first = await run.x.start(name, id=id)
+    await first.tell("yes", {"n": 1}, id="m1")
+    assert await first.result() == {"n": 1}
+
+    kept = await run.x.execution(id).reset("first", reason="again")
+    dropped = await kept.reset("first", messages="drop")
+
+    assert (kept.id, dropped.id, len({first.run, kept.run, dropped.run})) == (id, id, 3)
+    assert await kept.result() == {"n": 1}
+    await waiting(dropped, "message")
+    assert (await run.x.execution(id).status())["executionId"] == dropped.run
+    await dropped.tell("yes", {"n": 2})
+    assert await dropped.result() == {"n": 2}
+    with pytest.raises(InvalidError, match="'messages' must be 'keep' or 'drop'"):
+        await kept.reset(messages="lose")
+    with pytest.raises(ConflictError):
+        await kept.reset(99)
+    with pytest.raises(NotFoundError):
+        await run.x.execution(NOBODY).reset()
+
+
+async def test_an_execution_is_forked_with_another_input_or_composition(run):
+    echo, id = await run.put("echo", ECHO), run.name("copy")
+    name = await run.deploy("p", sequence(echo))
+    execution = await run.x.start(name, {"n": 1})
+    await execution.result()
+
+    other = await execution.fork(step=echo, input={"n": 2}, id=id)
+    corrected = await execution.fork(composition=sequence(echo, composer.literal({"n": 3})))
+
+    assert (other.id, corrected.run) == (id, None)
+    assert await other.result() == {"n": 2}
+    assert await corrected.result() == {"n": 3}
+    assert await execution.result() == {"n": 1}
+
+
+async def test_a_schedule_is_created_paused_triggered_filled_back_and_deleted(run):
+    echo = await run.put("echo", ECHO)
+    document = {"spec": {"cron": "@daily"}, "do": {"action": echo, "input": {"n": 1}}}
+    daily = run.x.schedule(run.name("daily"))
+    with pytest.raises(NotFoundError):
+        await daily.describe()
+
+    assert (await daily.create(document))["status"] == "active"
+    with pytest.raises(ConflictError):
+        await daily.create(document)
+    assert (await daily.create({**document, "note": "n"}, overwrite=True))["note"] == "n"
+    assert await daily.get() == {**document, "note": "n"}
+    assert (await daily.pause())["status"] == "paused"
+    await daily.trigger(overlap="allow_all")
+    await daily.backfill("2026-01-01", "2026-01-02")
+    while len([run for run in (await daily.describe())["last"] if run["ended"]]) < 3:
+        await anyio.lowlevel.checkpoint()
+    assert (await daily.resume())["status"] == "active"
+    for refused in (daily.trigger(overlap="x"), daily.backfill("soon", "2026-01-02")):
+        with pytest.raises(InvalidError):
+            await refused
+    other = run.x.schedule(run.name("other @x"))
+    await other.create(document)
+    names = {daily.name, other.name}
+    assert {each.name async for each in run.x.schedules()} >= names
+    assert {line["name"] for line in await run.x.schedules()} >= names
+    await daily.delete()
+    await other.delete()
+    assert not {each.name async for each in run.x.schedules()} & names
+
+
 # --- the rest ------------------------------------------------------------------------------------
 
 
@@ -348,6 +500,7 @@ PAIRS = [
     (Xingqiao, Client, Embedded),
     (Execution, RemoteExecution, ExecutionHandle),
     (Entity, RemoteEntity, EntityHandle),
+    (Schedule, RemoteSchedule, ScheduleHandle),
 ]
 OURS = {"register", "mount", "wait"}  # an embedded engine's own
 

@@ -25,5 +25,6 @@ def test_the_blocks_that_need_a_server_run_on_one(tmp_path):
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr
     assert lines[:3] == ["{'by': 'anna'}", "{'by': 'anna'}", "{'by': 'bo'}"]
-    assert lines[-2].endswith("ExecutionSucceeded")
-    assert lines[-1] == "2"
+    assert lines[-3].endswith("ExecutionSucceeded")
+    assert lines[-2] == "2"
+    assert lines[-1] == "{'count': 1, 'groups': {'cancelled': 1}}"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-from urllib.parse import urlsplit
 
 import anyio
 import pytest
 
+from tests.kit.client.lives import Life
 from tests.kit.client.programs import ECHO, python
 from tests.kit.client.wires import proxied
-from tests.kit.infra.servers import AUTH, Server, running
+from tests.kit.infra.servers import AUTH, running
 from xingqiao import composer
 from xingqiao.client import InDoubtError, connect
 
@@ -73,29 +72,13 @@ async def test_a_wait_that_is_cancelled_closes_its_connection(server):
         assert (await execution.status())["status"] == "running"
 
 
-class Life:
-    """A server that is killed and started again, on one directory and one port."""
-
-    def __init__(self, data):
-        self._data = data
-        self.server = Server(data, "--auth", AUTH, "--isolation", "none")
-        self._port = str(urlsplit(self.server.url).port)
-
-    def restart(self):
-        """Kills the server, and starts another in its place."""
-        self.server.stop(signal.SIGKILL)
-        self.server = Server(
-            self._data, "--auth", AUTH, "--isolation", "none", "--port", self._port
-        )
-
-
 @pytest.fixture
 def life(tmp_path):
     made = Life(tmp_path / "data")
     try:
         yield made
     finally:
-        made.server.stop(signal.SIGKILL)
+        made.end()
 
 
 async def test_a_program_goes_on_when_its_server_is_killed_between_any_two_calls(life):

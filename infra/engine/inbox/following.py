@@ -14,7 +14,7 @@ from ....composer import STUCK as STUCK_ENTRY
 from ..fairness import Share
 from ..indexing import annotate
 from ..live import STUCK
-from ..outcomes import broken
+from ..outcomes import broken_run
 from ..stretching import Stretching
 from ..targets import target
 from .completing import Completing
@@ -66,7 +66,7 @@ class Following:
             changes = change()
         except Exception:
             log.exception("execution %s fails by a mistake of the conductor", run.id)
-            self.follow((run, broken(self._clock.now_ms())))
+            self.follow((run, broken_run(run, self._clock.now_ms())))
             return
         self._counters.stale += changes.stale
         self.follow((run, changes))
@@ -82,7 +82,8 @@ class Following:
                 work += self._apply(run, changes)
             except Exception:
                 log.exception("execution %s fails: its changes cannot be stored", run.id)
-                work += self._apply(run, broken(self._clock.now_ms()))
+                failed = broken_run(run, self._clock.now_ms(), changes.messages)
+                work += self._apply(run, failed)
         self._tick.wake()
         self._calls.make()
 

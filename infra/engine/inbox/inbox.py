@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ....actions import QUEUE
 from ....composer import Accepted, Changes, Queued, Success, Taken, awaits_worker
 from ..live import RUNNING, ActiveInvocation
+from ..offspring import note_child
 from ..outcomes import is_asked_to_stop, ticket_for
 from ..targets import reopened
 from ..tickets import read_ticket
@@ -91,6 +92,8 @@ class Inbox:
         for run, _ in redriven:
             self._parts.runs[run.id] = run
             self._bounds.redriven(run)
+            if (parent := run.origin.options.parent) and run.origin.options.close:
+                note_child(self._parts.offspring, parent, run.id, run.origin.options.close)
             self._tick.gathering.write.executions.append(run.row(RUNNING, None))
         self._following.follow(*redriven)
 

@@ -35,7 +35,7 @@ class Poll:
     ) -> None:
         self.worker, self.version, self.count, self.answered = worker, version, count, answered
         self.assigned: set[str] = set()  # tasks that are being committed as its own
-        self.ready: list[Any] = []  # those that are durable
+        self.ready: list[tuple[Any, int]] = []  # those that are durable, with the attempt
         self.turn = 0
 
     @property

@@ -243,7 +243,7 @@ class Queues:
             raise
         if poll.ready and await gone():
             self._give_back(poll)
-        return [self._shown(task) for task in poll.ready if self._has(task)]
+        return [self._shown(task) for task, attempt in poll.ready if self._at(task, attempt)]
 
     async def _answered(self, line: Line, poll: Poll, wait_s: float) -> None:
         """Waits for tasks. Those that are being committed are waited for, however long that takes."""
@@ -369,18 +369,25 @@ class Queues:
         if poll.gone:
             self._put_back(task)
         else:
-            poll.ready.append(task)
+            poll.ready.append((task, task.state.attempt))
         poll.settle()
 
     def _give_back(self, poll: Poll) -> None:
         """The worker has gone before it got its tasks: nobody has had them."""
-        for task in poll.ready:
-            if self._has(task):
+        for task, attempt in poll.ready:
+            if self._at(task, attempt):
                 self._put_back(task)
         poll.ready.clear()
 
     def _has(self, task: Task) -> bool:
         return self._tasks.get(task.id) is task
+
+    def _at(self, task: Task, attempt: int) -> bool:
+        """True if an attempt is under way still: one that was late is another worker's, or nobody's."""
+        state, durable = task.state, task.done is not None
+        return (
+            self._has(task) and durable and state.taken_ms is not None and state.attempt == attempt
+        )
 
     def _put_back(self, task: Task) -> None:
         self._line(task.place).backlog.ended(task.id)

@@ -113,6 +113,30 @@ def test_an_inbox_is_restored_with_its_order_and_its_ids():
     assert made.flush() is None
 
 
+def test_an_inbox_knows_the_size_of_its_payloads():
+    made = Inbox([Message(1, "a", "", "stored", 100)])
+    made.put(Message(2, "b", "", "new", 10))
+    made.put(Message(3, "b", "", [1, 2]))  # not counted: 2 + 2 + 5 + 5
+    assert made.size == 124
+
+    made.take(chosen("b", made.first))
+    assert made.size == 114
+    assert [each.size for each in made.flush().added] == [14]
+    made.drop_all()
+    assert made.size == 0
+
+
+def test_an_id_may_be_forgotten():
+    made = Inbox()
+    made.put(message(1, "a", "x"))
+    made.put(message(2, "a", "y"))
+
+    for id in ("x", "unknown"):
+        made.forget(id)
+
+    assert made.ids == {"y"}
+
+
 def test_the_names_of_a_want():
     assert names_of(all_of("a", any_of("b", "a"))) == ("a", "b")
 

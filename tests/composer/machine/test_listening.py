@@ -246,6 +246,20 @@ def test_an_inbox_is_full_unless_somebody_hears_at_once(monkeypatch):
     assert bounds.MAX_MESSAGES == 10_000
 
 
+@pytest.mark.parametrize(("size", "room"), [(40, True), (41, False)])
+def test_an_inbox_is_full_at_so_many_bytes(monkeypatch, size, room):
+    monkeypatch.setattr("xingqiao.composer.machine.listening.MAX_INBOX_BYTES", 100)
+    world = MailWorld(GO)
+    world.take(world.execution.tell(Message(2, "x", "", None, 60), 0))
+
+    def takes(name):
+        machine, message = world.execution, Message(3, name, "", None, size)
+        return accepts(machine.inbox, machine.fibers.values(), machine.program, message)
+
+    assert (takes("x"), takes("go")) == (room, True)
+    assert bounds.MAX_INBOX_BYTES == 16 << 20
+
+
 # --- crashes and redrives -------------------------------------------------------------------------
 
 

@@ -283,3 +283,17 @@ def test_the_command_line_does_not_load_the_asynchronous_client(module):
     )
 
     assert done.stdout == "set()\n"
+
+
+async def test_patience_begins_with_the_first_failure():
+    """A request that the server lets wait may be cut after a minute: that was no minute of failures."""
+    async with scripted(None, OK) as server:
+        patience = Patience(seconds=30, now=lambda: 100 * len(server.requests), pause=_at_once)
+        async with Transport(place(server.url), patience) as transport:
+            assert (await transport.ask(REPEATABLE, wait_s=60)).document == {"n": 1}
+
+    assert len(server.requests) == 2
+
+
+async def _at_once(_):
+    await anyio.lowlevel.checkpoint()

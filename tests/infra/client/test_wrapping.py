@@ -73,6 +73,22 @@ def test_errors_are_those_of_the_asynchronous_client(server):
         assert AUTH not in repr(x)
 
 
+def test_filters_resets_and_schedules_need_no_event_loop(server):
+    with connect(server.url, AUTH) as x:
+        x.declare("customer", "text")
+        x.put("echo", python(ECHO))
+        x.deploy("done", composer.sequence("echo"))
+        first = x.start("done", {"n": 1}, attributes={"customer": "anna"}, memo={"n": 1})
+        first.result()
+        other = first.fork("first", id="other")
+        assert (other.id, other.result()) == ("other", {"n": 1})
+        first.annotate(memo=None)
+        assert [each.id for each in x.executions("customer = 'anna'")] == [first.id]
+        assert x.count("customer = 'anna'") == {"count": 1}
+        x.schedule("daily").create({"spec": {"cron": "@daily"}, "do": {"action": "done"}})
+        assert [each.describe()["status"] for each in x.schedules()] == ["active"]
+
+
 def test_a_list_that_is_left_early_is_closed(server):
     with connect(server.url, AUTH) as x:
         x.put("echo", python(ECHO))

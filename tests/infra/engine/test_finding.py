@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+
+import orjson
 import pytest
 
 from tests.kit.stores.contract import execution, timed
@@ -93,5 +96,8 @@ async def test_a_cursor_of_another_order_is_refused(finding):
     page = await finding.page(GUEST, "")
     with pytest.raises(InvalidError, match="of a list in another order"):
         await finding.page(GUEST, "order by started asc", page.next)
+    far = base64.urlsafe_b64encode(orjson.dumps(["started", False, 1 << 63, "x"])).decode()
+    with pytest.raises(InvalidError, match="is not a cursor"):
+        await finding.page(GUEST, "", far)
     with pytest.raises(InvalidError, match="is not a cursor"):
         await finding.page(GUEST, "", "nonsense")

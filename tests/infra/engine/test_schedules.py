@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.kit.engine.engines import GUEST, HELD, DyingStore, begun
@@ -20,6 +22,7 @@ from tests.kit.engine.scheduling import (
 )
 from xingqiao.actions import (
     ConflictError,
+    InDoubtError,
     InvalidError,
     NotFoundError,
     Quotas,
@@ -170,7 +173,7 @@ async def test_a_schedule_is_deleted_while_its_run_is_open():
     for ask in (made.engine.schedules.pause, made.engine.schedules.remove):
         with pytest.raises(NotFoundError):
             await ask(GUEST, "s")
-    assert made.engine.schedules.all(GUEST) == []
+    assert made.engine.schedules.names(GUEST) == []
     assert [d.key for kind in KINDS async for d in made.store.documents(kind)] == []
     await made.kill()
 
@@ -414,4 +417,50 @@ async def test_a_run_is_found_by_its_id_and_carries_the_options_of_its_schedule(
     assert await made.engine.identities.run_of(GUEST, run["id"]) == live.id
     options = live.origin.options
     assert (options.id, options.memo, options.run_timeout_ms) == (run["id"], {"m": 1}, 3_600_000)
+    await made.kill()
+
+
+async def test_a_schedule_that_was_made_anew_may_fill_the_same_period_again():
+    made = await furnished()
+    period = (0, 2 * MINUTE)
+    await made.engine.schedules.backfill(GUEST, "s", period)
+    await ended(made, 3)
+    await made.engine.schedules.remove(GUEST, "s")
+    await made.engine.schedules.put(GUEST, "s", EACH_MINUTE)
+    await made.engine.schedules.backfill(GUEST, "s", period)
+    await ended(made, 3)
+
+    assert len(made.hands.invoked) == 6
+    await made.kill()
+
+
+class Hanging:
+    """A store that does not answer commits any more when `hangs` is set."""
+
+    def __init__(self, store):
+        self._store, self.hangs = store, False
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    async def commit(self, writes):
+        if self.hangs:
+            await asyncio.Event().wait()
+        return await self._store.commit(writes)
+
+
+@pytest.mark.parametrize("asks", ["create", "put", "pause", "resume", "trigger", "remove"])
+async def test_what_may_not_be_durable_is_not_said_to_be(asks):
+    store = Hanging(MemoryStore())
+    pacing = Pacing(look_s=0.001, commit_deadline_s=0.02, commit_grace_s=0.02, commit_retry_s=0.005)
+    made = await furnished(store, settings=EngineSettings(pacing=pacing))
+    schedules = made.engine.schedules
+    asked = {
+        "create": lambda: schedules.put(GUEST, "t", EACH_MINUTE),
+        "put": lambda: schedules.put(GUEST, "s", EACH_MINUTE, overwrite=True),
+    }
+    store.hangs = True
+
+    with pytest.raises(InDoubtError):
+        await asked.get(asks, lambda: getattr(schedules, asks)(GUEST, "s"))()
     await made.kill()

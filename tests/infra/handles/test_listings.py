@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from xingqiao.infra.handles import Page, history, listed
+from xingqiao.actions import InvalidError
+from xingqiao.infra.handles import Page, history, listed, sought
 from xingqiao.infra.handles.listings import PAGE, SHOWN
 
 
@@ -98,3 +99,48 @@ async def test_a_history_so_far_does_not_wait():
         return pages[after]
 
     assert await history(read, follow=False) == [{"seq": 1}]
+
+
+# --- cursors -------------------------------------------------------------------------------------
+
+
+class Found:
+    """Documents as a filter finds them; a cursor is the number of the document after which a page begins."""
+
+    def __init__(self, count):
+        self.count, self.limits = count, []
+
+    async def read(self, limit, after):
+        self.limits.append(limit)
+        first = int(after or 0)
+        end = min(first + limit, self.count)
+        return [{"id": id} for id in ids(end - first, first)], str(
+            end
+        ) if end < self.count else None
+
+    def list(self, **options):
+        return sought(self.read, lambda doc: doc["id"], **options)
+
+
+@pytest.mark.parametrize("count", [0, 1, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE])
+async def test_every_document_that_is_found_comes_once(count):
+    found = Found(count)
+
+    assert [id async for id in found.list(limit=None)] == ids(count)
+    assert len(found.limits) == max(1, -(-count // PAGE))
+
+
+@pytest.mark.parametrize("limit", [0, 1, SHOWN, PAGE, PAGE + 1, 2 * PAGE])
+async def test_no_more_is_sought_than_the_limit(limit):
+    found = Found(1000)
+
+    assert [id async for id in found.list(limit=limit)] == ids(limit)
+    assert sum(found.limits) == limit
+    assert [doc["id"] for doc in await found.list(limit=limit)] == ids(limit)
+
+
+async def test_a_list_that_is_sought_shows_some_or_all():
+    assert len(await Found(1000).list(limit=None)) == SHOWN
+    assert len(await Found(1000).list(limit=None, shown=None)) == 1000
+    with pytest.raises(InvalidError, match="'skip' does not go with 'where'"):
+        Found(1).list(limit=None, skip=1)

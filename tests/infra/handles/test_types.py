@@ -8,16 +8,18 @@ if TYPE_CHECKING:
     from xingqiao.client import (
         BlockingClient,
         BlockingExecution,
+        BlockingSchedule,
         Client,
         Listing,
         RemoteEntity,
         RemoteExecution,
+        RemoteSchedule,
         Xingqiao,
         connect,
     )
     from xingqiao.composer import JSON
-    from xingqiao.embedded import Embedded, EntityHandle, ExecutionHandle
-    from xingqiao.infra.handles import Entity, Execution
+    from xingqiao.embedded import Embedded, EntityHandle, ExecutionHandle, ScheduleHandle
+    from xingqiao.infra.handles import Entity, Execution, Schedule
 
     async def program(x: Xingqiao) -> JSON:
         """A program that does not say where it runs."""
@@ -38,6 +40,16 @@ if TYPE_CHECKING:
         """Both are an `Entity`."""
         return one, other
 
+    def schedules(one: RemoteSchedule, other: ScheduleHandle) -> tuple[Schedule, Schedule]:
+        """Both are a `Schedule`."""
+        return one, other
+
+    async def started(x: Xingqiao) -> None:
+        """The arguments of a start are checked by name and by type."""
+        await x.start("order", attributes={"customer": "anna"}, memo=[1], run_timeout=60)
+        await x.invoke("order", execution_timeout="long")  # type: ignore[arg-type]
+        await x.run("order", colour="red")  # type: ignore[call-arg]
+
     async def asynchronous() -> None:
         """What `async with` opens."""
         async with connect() as x:
@@ -50,7 +62,9 @@ if TYPE_CHECKING:
             assert_type(x, BlockingClient)
             assert_type(x.start("order"), BlockingExecution)
             assert_type(x.invoke("order"), JSON)
-            for found in x.executions(name="order"):
+            x.start("order", colour="red")  # type: ignore[call-arg]
+            assert_type(x.schedule("daily"), BlockingSchedule)
+            for found in x.executions("status = 'failed'", name="order"):
                 assert_type(found, BlockingExecution)
 
 

@@ -227,3 +227,37 @@ async def test_the_namespaces_own_key_signs_everything(world):
     owner = Aws(world, USER, KEY)
 
     assert (await owner("CreateStateMachine", **MACHINE))["stateMachineArn"]
+
+
+async def test_a_key_that_may_not_cancel_cannot_end_runs_by_starting_others(world, make):
+    await world.put("hold", "hold")
+    await world.client.put(
+        "/schedules/s", json={"spec": {"cron": "0 0 1 1 *"}, "do": {"action": "hold"}}
+    )
+    shop = await make("shop", "invoke")
+    start = {"id": "order-7", "on_open": "terminate"}
+    period = {"from": "2026-01-01", "to": "2026-01-01"}
+
+    def asked(client, home=HOME):
+        return [
+            client.post(f"{home}/actions/hold", json={}, params=start),
+            *(
+                client.post(f"{home}/schedules/s/{verb}", json={"overlap": overlap, **body})
+                for overlap in ("cancel_other", "terminate_other")
+                for verb, body in (("trigger", {}), ("backfill", period))
+            ),
+        ]
+
+    for answer in [await request for request in asked(shop)]:
+        assert answer.status_code == 403, answer.text
+        assert (
+            answer.json()["error"] == "The key 'shop' has the role 'invoke'; this needs 'deploy'."
+        )
+    for request in (
+        shop.post(f"{HOME}/actions/hold", json={}, params={"id": "order-7", "on_open": "use"}),
+        shop.post(f"{HOME}/schedules/s/trigger", json={"overlap": "allow_all"}),
+        shop.post(f"{HOME}/schedules/s/trigger"),
+        *asked(await make("ci", "deploy")),
+    ):
+        answer = await request
+        assert answer.status_code == 202, answer.text

@@ -6,6 +6,7 @@ import anyio.lowlevel
 import pytest
 
 from tests.kit.http.worlds import OPERATOR
+from xingqiao.actions import ScheduleSpec
 
 NOT_FOUND = "The requested resource does not exist."
 LOOKS = 1000
@@ -118,4 +119,43 @@ async def test_they_go_with_their_namespace(world):
     assert (await caller.put(path, json=HOURLY)).status_code == 200
     assert (await operator.delete(operated)).status_code == 200
 
-    assert world.engine.schedules.all("team") == []
+    assert world.engine.schedules.names("team") == []
+
+
+async def test_a_page_of_a_list_looks_for_the_times_of_its_own_lines_only(
+    deployed, client, monkeypatch
+):
+    for name in "abc":
+        await client.put(f"/schedules/{name}", json={**HOURLY, "paused": True})
+    looked = []
+    upcoming = ScheduleSpec.upcoming
+
+    def counted(*args, **options):
+        looked.append(args)
+        return upcoming(*args, **options)
+
+    monkeypatch.setattr(ScheduleSpec, "upcoming", counted)
+    count = (await client.get("/schedules", params={"count": "true"})).json()
+    assert (count, looked) == ({"schedules": 3}, [])
+    lines = (await client.get("/schedules", params={"skip": 1, "limit": 1})).json()
+
+    assert [line["name"] for line in lines] == ["b"]
+    assert len(looked) == 1
+
+
+async def test_a_schedule_of_which_a_time_is_too_hard_to_find_is_refused(deployed, client):
+    skip = [{"second": "0-58"}, {"second": 59, "minute": "0-58"}]
+    spec = {"cron": ["* * * * * *"] * 20, "skip": skip}
+    refused = await client.put("/schedules/s", json={**HOURLY, "spec": spec})
+
+    assert refused.status_code == 400
+    assert "'spec.skip'" in refused.json()["error"]
+
+
+async def test_a_schedule_at_the_end_of_time_is_refused_and_leaves_nothing(deployed, client):
+    spec = {"cron": "0 0 * * *", "start": "9999-12-30T00:00:01Z", "jitter": 60}
+    refused = await client.put("/schedules/s", json={**HOURLY, "spec": spec})
+
+    assert refused.status_code == 400
+    assert "'spec.start' must be before the year 9000" in refused.json()["error"]
+    assert (await client.get("/schedules")).json() == []

@@ -19,8 +19,10 @@ async def test_executions_are_described_and_found(tmp_path):
         two = await engine.start("order", {"c": "bert"}, id="order-2")
 
         (found,) = await engine.executions("customer = 'anna'")
-        assert (found["executionId"], found["memo"]) == (one, {"why": 1})
-        assert [doc["executionId"] for doc in await engine.executions("id = 'order-2'")] == [two]
+        assert (found["executionId"], found["memo"]) == (one.id, {"why": 1})
+        assert [doc["executionId"] for doc in await engine.executions("id = 'order-2'")] == [
+            two.run
+        ]
         assert len(await engine.executions("order by started asc", limit=1)) == 1
         with pytest.raises(InvalidFilterError, match="at 0: no attribute 'custmer'"):
             await engine.executions("custmer = 'a'")

@@ -5,22 +5,33 @@ from __future__ import annotations
 import inspect
 import sys
 
+from xingqiao.composer import NOTHING
 from xingqiao.infra.client.client import Client
 from xingqiao.infra.client.executions import RemoteEntity, RemoteExecution
+from xingqiao.infra.client.schedules import RemoteSchedule
 from xingqiao.infra.client.wrapping import annotation, public
 
 FACES = {
     "BlockingClient": Client,
     "BlockingExecution": RemoteExecution,
     "BlockingEntity": RemoteEntity,
+    "BlockingSchedule": RemoteSchedule,
 }
 HEAD = """\
 # Made of the asynchronous classes by `make stubs`.
+from typing import Unpack
+
 from ...composer import JSON, Composition, Outcome
-from ..handles import Document, Telling
+from ..handles import Document, StartArguments, Telling
 from .wrapping import BlockingListing, Face
 
-__all__ = ["BlockingClient", "BlockingEntity", "BlockingExecution", "BlockingListing"]
+__all__ = [
+    "BlockingClient",
+    "BlockingEntity",
+    "BlockingExecution",
+    "BlockingListing",
+    "BlockingSchedule",
+]
 """
 
 
@@ -43,10 +54,16 @@ def _member(name, member):
     for each in list(signature.parameters.values())[1:]:
         if each.kind is each.KEYWORD_ONLY and "*" not in shown:
             shown.append("*")
-        default = "" if each.default is each.empty else f" = {each.default!r}"
-        shown.append(f"{each.name}: {each.annotation}{default}")
+        stars = "**" if each.kind is each.VAR_KEYWORD else ""
+        shown.append(f"{stars}{each.name}: {each.annotation}{_default(each)}")
     returned = annotation(signature.return_annotation)
     return f"    def {name}({', '.join(shown)}) -> {returned}: ...\n"
+
+
+def _default(parameter):
+    if parameter.default is parameter.empty:
+        return ""
+    return f" = {'...' if parameter.default is NOTHING else repr(parameter.default)}"
 
 
 if __name__ == "__main__":

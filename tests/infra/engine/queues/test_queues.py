@@ -397,6 +397,29 @@ async def test_a_worker_that_goes_before_it_gets_its_task_leaves_it_to_another(m
     assert task["attempt"] == 1  # nobody has had it
 
 
+async def test_a_worker_that_goes_late_does_not_give_back_what_another_one_has(made):
+    await made.put(work=queued(timeout=1000, attempts=5))
+    looked = asyncio.Event()
+
+    async def gone():
+        await looked.wait()
+        return True
+
+    await made.start("work")
+    await made.settle()
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(take(made, "one", gone=gone))
+        await made.settle()
+        made.clock.ms += 1001
+        second = await taken(made, "two")
+        looked.set()
+    await made.settle()
+
+    assert (first.result(), second["attempt"]) == ([], 2)
+    assert await take(made, "three") == []
+    assert await beat(made, second)
+
+
 async def test_a_worker_that_is_cut_off_while_it_waits_gets_nothing(made):
     waiting = asyncio.ensure_future(taken(made))
     await made.settle()
