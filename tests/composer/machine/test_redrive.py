@@ -405,3 +405,15 @@ def test_a_loop_of_the_conductors_own_is_run_again_to_where_it_stood():
 
 def test_a_fake_that_fails_is_a_failure_of_the_run():
     assert simulate(composer.action("a"), actions={"a": Fail("No")}).error["code"] == "No"
+
+
+def test_a_branch_whose_failure_was_handled_is_not_run_again():
+    world = World(composer.sequence(composer.do(composer.parallel("a", "b"), "mend"), "c"))
+    world.fail("a")
+    world.complete("mend", {"n": 1})
+    world.fail("c")
+
+    world.redrive()
+
+    assert world.steps == ["c"]
+    assert world.invoked[-1].params == {"n": 1}
