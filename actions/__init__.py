@@ -16,6 +16,7 @@ from .arns import (
 )
 from .attributes import (
     ATTRIBUTE_TYPES,
+    INSTANT,
     MAX_ATTRIBUTES,
     MAX_MEMO_BYTES,
     TEXT,
@@ -25,12 +26,33 @@ from .attributes import (
     check_type,
     indexed,
 )
+from .batches import (
+    ANNOTATE,
+    BATCH_VERBS,
+    CANCEL,
+    CHANGED,
+    DELETE,
+    DONE,
+    FAILED,
+    GONE,
+    PAUSE,
+    REDRIVE,
+    RESET,
+    RESUME,
+    TELL,
+    TERMINATE,
+    BatchDefinition,
+    BatchProgress,
+    batch_of,
+)
 from .catalog import SYSTEM, Catalog, Change
 from .clouds import AZURE, CLOUDEVENTS, DURABLE, GCP, HEADER, HTTP, LAMBDA, RESERVED, STATES, WHISK
 from .coded import Code, Inline
 from .composed import MAX_SEQUENCE, Composed
 from .definitions import define_action
-from .deployments import Deployment, Plan, deployment_of, planned
+from .deployed_schedules import planned_schedules, schedule_key, with_schedules
+from .deployment_requests import Deployment, deployment_of
+from .deployments import Plan, ScheduleStep, planned
 from .documents import Document, Stored
 from .entities import EntitySettings
 from .errors import (
@@ -97,7 +119,7 @@ from .lambdas import (
     request_id,
     version_of,
 )
-from .limits import BOUNDS, Limits
+from .limits import BOUNDS, Limits, named_limits
 from .messages import ClosedError, TooManyMessagesError, check_message
 from .model import ACTIVE, Action, Definition, Package, Rule, Trigger, definition_from_json
 from .outcome import (
@@ -154,16 +176,27 @@ from .queries import (
     refuse_ended,
 )
 from .queued import Queued, check_queue, checked_bound
-from .queueing import UNBOUND, Backlog, Bound, Rules, Waiting
+from .queueing import Backlog, Rules, Waiting
 from .remotes import REMOTES, Remote, Retrying, parsed_remote
 from .requirements import OFFERED
 from .schedule_definitions import OVERLAPS, ScheduleDefinition, overlap_of, schedule_of
 from .schedule_rehearsals import Rehearsal, RehearsedRun, schedule_runs
 from .schedule_times import ScheduleSpec, instant_ms, spec_of
-from .schedules import ScheduleDecision, ScheduledStart, ScheduleRules, ScheduleState
+from .schedules import STOPS, ScheduleDecision, ScheduledStart, ScheduleRules, ScheduleState
 from .starting import CLOSED_POLICIES, OPEN_POLICIES, PLAIN, StartOptions
 from .timeouts import EXECUTION_TIMEOUT, RUN_TIMEOUT, checked_ms, timeout_ms
 from .triggers import about_trigger, closed_trigger, fired, not_fired
+from .updates import (
+    STAGE_ACCEPTED,
+    STAGE_COMPLETED,
+    NoSuchUpdateError,
+    RejectedError,
+    TooManyUpdatesError,
+    UpdateRecord,
+    check_room,
+    check_stage,
+    check_update,
+)
 from .web import (
     METHODS,
     NotAcceptableError,
@@ -182,27 +215,36 @@ __all__ = [
     "ACCOUNT",
     "ACTIVE",
     "ALARM",
+    "ANNOTATE",
     "AT",
     "ATTRIBUTE_TYPES",
     "AZURE",
     "BAD_RESPONSE",
+    "BATCH_VERBS",
     "BOUNDS",
     "BUILT_IN",
+    "CANCEL",
+    "CHANGED",
     "CLOSED_POLICIES",
     "CLOUDEVENTS",
     "COMPOSITION",
     "CRASHED",
+    "DELETE",
+    "DONE",
     "DURABLE",
     "EVERYTHING",
     "EXECUTION_TIMEOUT",
+    "FAILED",
     "FAILURES",
     "FIBERS",
     "FUNCTION",
     "GCP",
+    "GONE",
     "HEADER",
     "HERE",
     "HTTP",
     "INBOX",
+    "INSTANT",
     "INTERNAL_ERROR",
     "INTERVAL",
     "INVALID_REQUEST",
@@ -222,25 +264,33 @@ __all__ = [
     "ONCE",
     "OPEN_POLICIES",
     "OVERLAPS",
+    "PAUSE",
     "PAYLOAD_TOO_LARGE",
     "PERMISSION",
     "PLAIN",
     "PYTHON",
     "QUEUE",
+    "REDRIVE",
     "REGION",
     "REMOTES",
     "RESERVED",
+    "RESET",
+    "RESUME",
     "RUN_TIMEOUT",
     "SEQUENCE",
+    "STAGE_ACCEPTED",
+    "STAGE_COMPLETED",
     "STARTED",
     "STATES",
     "STATUS_TEXT",
+    "STOPS",
     "SYSTEM",
     "TAIL_LISTS",
+    "TELL",
+    "TERMINATE",
     "TEXT",
     "THROTTLED",
     "UNAVAILABLE",
-    "UNBOUND",
     "UNENDED_MS",
     "VARIABLES",
     "WAITING",
@@ -254,7 +304,8 @@ __all__ = [
     "Arn",
     "Arns",
     "Backlog",
-    "Bound",
+    "BatchDefinition",
+    "BatchProgress",
     "Call",
     "Catalog",
     "Change",
@@ -296,6 +347,7 @@ __all__ = [
     "MapRunArn",
     "MayHaveRun",
     "NoSuchQueryError",
+    "NoSuchUpdateError",
     "Not",
     "NotAcceptableError",
     "NotEndedError",
@@ -315,6 +367,7 @@ __all__ = [
     "RefusedError",
     "Rehearsal",
     "RehearsedRun",
+    "RejectedError",
     "Remote",
     "RemoteInvoker",
     "Remoted",
@@ -331,6 +384,7 @@ __all__ = [
     "ScheduleRules",
     "ScheduleSpec",
     "ScheduleState",
+    "ScheduleStep",
     "ScheduledStart",
     "Standing",
     "Start",
@@ -343,9 +397,11 @@ __all__ = [
     "ThrottledError",
     "TooLargeError",
     "TooManyMessagesError",
+    "TooManyUpdatesError",
     "Trigger",
     "UnauthorizedError",
     "UnavailableError",
+    "UpdateRecord",
     "Usage",
     "Use",
     "Waiting",
@@ -353,6 +409,7 @@ __all__ = [
     "WebResponse",
     "Write",
     "about_trigger",
+    "batch_of",
     "check_admitted",
     "check_call",
     "check_exported",
@@ -363,8 +420,11 @@ __all__ = [
     "check_payload",
     "check_queue",
     "check_rejection",
+    "check_room",
+    "check_stage",
     "check_token",
     "check_type",
+    "check_update",
     "checked_bound",
     "checked_ms",
     "chosen",
@@ -386,6 +446,7 @@ __all__ = [
     "listed",
     "log_tail",
     "merged",
+    "named_limits",
     "not_fired",
     "not_kept",
     "outcome_of",
@@ -394,10 +455,12 @@ __all__ = [
     "parsed_arn",
     "parsed_remote",
     "planned",
+    "planned_schedules",
     "qualified",
     "record",
     "refuse_ended",
     "request_id",
+    "schedule_key",
     "schedule_of",
     "schedule_runs",
     "scheduled",
@@ -409,4 +472,5 @@ __all__ = [
     "version_of",
     "web_parameters",
     "web_response",
+    "with_schedules",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..composer import RUN_TIMED_OUT, TIMEOUT, Failure, frozen
+from .limits import named_limits
 from .outcome import STATUS_TEXT, WAITING
 from .parameters import listed, parsed
 
@@ -90,13 +91,16 @@ def closed(opened: Opened, completion: Completion, conducted: Conducted | None =
     )
 
 
-def record(row: ActivationRow, about: Stored, closed: Closed) -> dict[str, JSON]:
+def record(row: ActivationRow, about: Stored | Sequence[JSON], closed: Closed) -> dict[str, JSON]:
     """Makes the record of an activation from its row and its kept fields; for `about` see `Action.about`.
+
+    What an earlier version or a trigger wrote about itself is an object with `version` and `annotations`.
 
     Returns:
         OpenWhisk's JSON without the result and its size in `response`: the result may be large, and is
         stored elsewhere. An activation that waits for its callback has a `state` and no `response`.
     """
+    about = about if isinstance(about, dict) else _described(*about)
     made: dict[str, Any] = {
         "namespace": row.namespace,
         "name": row.name.rpartition("/")[2],
@@ -119,6 +123,21 @@ def record(row: ActivationRow, about: Stored, closed: Closed) -> dict[str, JSON]
     if closed.raised:
         made["raised"] = list(closed.raised)
     return made
+
+
+def _described(  # noqa: PLR0913, PLR0917  as `Action.about` has them
+    version: JSON,
+    path: JSON,
+    kind: JSON,
+    limits: Sequence[JSON],
+    binding: JSON = None,
+    sequence: JSON = False,
+) -> Stored:
+    notes = {"path": path, "kind": kind, "limits": named_limits(limits)}
+    if binding is not None:
+        notes["binding"] = binding
+    about: Stored = {"version": version, "annotations": listed(notes)}
+    return {**about, "conducts": False} if sequence else about
 
 
 def _response(status: int) -> dict[str, JSON]:

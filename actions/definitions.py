@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..composer import InvalidNameError, Name, flaw
 from . import limits, timeouts
+from .coded import Code
 from .composed import Composed
 from .entities import ENTITY, entity_settings
 from .errors import InvalidError, TooLargeError
@@ -77,6 +78,14 @@ def define_action(
         raise InvalidError(
             f"timeout {limited.timeout_ms} milliseconds exceeds allowed threshold of {longest_ms} "
             f"milliseconds for '{execution.kind}': give 'limits.timeout', too"
+        )
+    if limited.waits and (
+        not isinstance(execution, Code) or entity_settings(fields["annotations"].get(ENTITY))
+    ):
+        raise InvalidError(
+            "The request content was malformed:\n"
+            "'limits.concurrent' and 'limits.per_minute' are for actions with code that are no entities: give those of "
+            "a queue in 'exec', and put the call of any other action into a 'limit'"
         )
     return Action(**fields, exec=execution, limits=limited)
 

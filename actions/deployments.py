@@ -3,6 +3,8 @@
     {"actions": [{"name": ..., "origin": "shop/pipeline.py", "definition": {"exec": ..., ...}}, ...],
      "origins": ["shop/pipeline.py", "shop/"], "prune": false, "replace": false}
 
+`schedules` may stand beside `actions`: see `deployed_schedules`.
+
 An action that is deployed has the annotation `deployed-from`. It names the origin of the action, and the
 limits and annotations that the origin has set: one that the origin does not set any more is set back. An
 origin is the name of a project and the name of a file in it, `shop/pipeline.py`, or for a project without a
@@ -19,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from ..composer import InvalidNameError, Name
 from .catalog import Catalog, Change
 from .composed import Composed
+from .deployment_requests import malformed
 from .errors import (
     ConflictError,
-    ForbiddenError,
     InvalidError,
     NotFoundError,
     RefusedError,
@@ -36,32 +38,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..composer import JSON
+    from .deployment_requests import Deployed, Deployment
     from .model import Definition
+    from .schedule_definitions import ScheduleDefinition
 
 DEPLOYED_FROM = "deployed-from"
 NAMELESS = "./"  # begins the origins of a project that has only the name of its folder
 NEW, CHANGED, UNCHANGED, REMOVED, ORPHANED = "new", "changed", "unchanged", "removed", "orphaned"
-_FIELDS = ("actions", "origins", "prune", "replace")
 _OTHERS = (Package, Trigger, Rule)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deployed:
-    """An action of a deployment, as its origin defines it."""
-
-    name: Name
-    origin: str
-    document: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deployment:
-    """Actions to deploy, and the origins that they are the whole of."""
-
-    actions: Sequence[Deployed]
-    origins: Sequence[str] = ()
-    prune: bool = False
-    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,16 +77,60 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """The effect of a deployment. `change` is stored as a whole."""
+class ScheduleStep:
+    """The effect of a deployment on one schedule.
 
+    Args:
+        definition: as it will be; as it was, if it is removed.
+        change: `new`, `changed`, `unchanged`, `removed` or `orphaned`.
+        fields: the fields of a changed document that differ.
+    """
+
+    definition: ScheduleDefinition
+    change: str
+    fields: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name, without the namespace."""
+        return Name.parse(self.definition.key).name
+
+    @property
+    def is_written(self) -> bool:
+        """True if the deployment stores or deletes something."""
+        return self.change in (NEW, CHANGED, REMOVED)
+
+    @property
+    def is_removed(self) -> bool:
+        """True if the deployment deletes it."""
+        return self.change == REMOVED
+
+    def to_json(self) -> dict[str, JSON]:
+        """The step as the answer of a deployment shows it: as that of an action, without a version."""
+        return {
+            "name": self.name,
+            "change": self.change,
+            "kind": "schedule",
+            "origin": self.definition.deployed_from or None,
+            "fields": list(self.fields),
+            "usedBy": [],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The effect of a deployment. `change` is stored as a whole, with the schedules that change."""
+
+    deployment: Deployment
     steps: Sequence[Step]
     change: Change
+    schedules: Sequence[ScheduleStep] = ()
     warnings: Sequence[str] = field(default=())
 
     def to_json(self) -> dict[str, JSON]:
         return {
             "actions": [step.to_json() for step in self.steps],
+            "schedules": [step.to_json() for step in self.schedules],
             "warnings": list(self.warnings),
         }
 
@@ -112,65 +140,6 @@ def origin_of(action: Action) -> str | None:
     mark = action.annotations.get(DEPLOYED_FROM)
     origin = mark.get("origin") if isinstance(mark, dict) else None
     return origin if isinstance(origin, str) else None
-
-
-# --- reading -------------------------------------------------------------------------------------
-
-
-def deployment_of(doc: JSON, namespace: str) -> Deployment:
-    """Reads the body of a request.
-
-    Raises:
-        InvalidError: a field is malformed. The message names the field.
-        ForbiddenError: an action belongs to another namespace.
-    """
-    if not isinstance(doc, dict):
-        raise _malformed("the body must be an object")
-    if unknown := doc.keys() - set(_FIELDS):
-        raise _malformed(f"the field {min(unknown)!r:.100} does not exist: {', '.join(_FIELDS)} do")
-    items, origins = doc.get("actions", []), doc.get("origins", [])
-    if not isinstance(items, list):
-        raise _malformed("'actions' must be a list")
-    if not isinstance(origins, list) or not all(isinstance(each, str) for each in origins):
-        raise _malformed("'origins' must be a list of strings")
-    for flag in ("prune", "replace"):
-        if not isinstance(doc.get(flag, False), bool):
-            raise _malformed(f"{flag!r} must be true or false")
-    actions = [_deployed(at, item, namespace) for at, item in enumerate(items)]
-    names = [str(each.name) for each in actions]
-    for name in names:
-        if names.count(name) > 1:
-            raise _malformed(f"'actions' has {name!r} twice")
-    return Deployment(
-        actions=actions,
-        origins=[str(origin) for origin in origins],
-        prune=bool(doc.get("prune")),
-        replace=bool(doc.get("replace")),
-    )
-
-
-def _deployed(at: int, item: JSON, namespace: str) -> Deployed:
-    place = f"'actions[{at}]'"
-    if not isinstance(item, dict):
-        raise _malformed(f"{place} must be an object")
-    text, origin, document = item.get("name"), item.get("origin"), item.get("definition")
-    if not isinstance(text, str):
-        raise _malformed(f"{place}: 'name' must be a string")
-    try:
-        name = Name.parse(text).within(namespace)
-    except InvalidNameError as error:
-        raise _malformed(f"{place}: 'name': {error}") from error
-    if name.namespace != namespace:
-        raise ForbiddenError(f"{name.namespace}/{name.path}")
-    if not isinstance(origin, str) or not origin:
-        raise _malformed(f"{place}: 'origin' must be a string, such as 'shop/pipeline.py'")
-    if not isinstance(document, dict):
-        raise _malformed(f"{place}: 'definition' must be an object")
-    return Deployed(name=name, origin=origin, document=document)
-
-
-def _malformed(text: str) -> InvalidError:
-    return InvalidError(f"The request content was malformed:\n{text}")
 
 
 # --- planning ------------------------------------------------------------------------------------
@@ -208,7 +177,12 @@ def planned(catalog: Catalog, namespace: str, deployment: Deployment, now_ms: in
     put = [step.action for step in steps if step.change in (NEW, CHANGED)]
     gone = [step.action for step in last if step.change == REMOVED]
     change = Change(None, (*put, *others.put), (*gone, *others.gone))
-    return Plan(steps=steps, change=change, warnings=list(_unresolved(catalog, steps)))
+    return Plan(
+        deployment=deployment,
+        steps=steps,
+        change=change,
+        warnings=list(_unresolved(catalog, steps)),
+    )
 
 
 def _found(catalog: Catalog, name: Name) -> Definition | None:
@@ -236,7 +210,7 @@ def _taken_action(each: Deployed, before: Action) -> str | None:
     """Describes an action that the deployment must not replace; None if the deployment may replace it."""
     origin, runtime = origin_of(before), each.document.get("exec")
     if origin is not None:
-        same = _are_of_one_project(origin, each.origin)
+        same = are_of_one_project(origin, each.origin)
         return None if same else f"an action that was deployed from {origin!r}"
     kind = runtime.get("kind") if isinstance(runtime, dict) else None
     if not isinstance(kind, str) or kind.partition(":")[0] == before.kind.partition(":")[0]:
@@ -244,7 +218,7 @@ def _taken_action(each: Deployed, before: Action) -> str | None:
     return f"an action of the kind {before.kind!r}, which was not deployed from a project"
 
 
-def _are_of_one_project(one: str, other: str) -> bool:
+def are_of_one_project(one: str, other: str) -> bool:
     """True if two origins are of the same project, as far as is known.
 
     The folder of a project without a name may have another name on another machine: the file's name tells.
@@ -331,7 +305,7 @@ def _marked(each: Deployed, before: Action | None) -> dict[str, Any]:
         each.document.get("limits"),
     )
     if limits is not None and not isinstance(limits, dict):
-        raise _malformed("'limits' must be an object")
+        raise malformed("'limits' must be an object")
     set_limits: dict[str, JSON] = limits or {}
     mark: dict[str, JSON] = {
         "origin": each.origin,
@@ -380,11 +354,12 @@ def _orphans(catalog: Catalog, namespace: str, deployment: Deployment) -> list[A
     return [
         action
         for action in found
-        if action.name not in kept and _is_of(origin_of(action), deployment.origins)
+        if action.name not in kept and is_of(origin_of(action), deployment.origins)
     ]
 
 
-def _is_of(origin: str | None, origins: Iterable[str]) -> bool:
+def is_of(origin: str | None, origins: Iterable[str]) -> bool:
+    """True if an origin is one of these, or a file of one."""
     return origin is not None and any(
         origin == each or (each.endswith("/") and origin.startswith(each)) for each in origins
     )

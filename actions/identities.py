@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAX_ID = 255  # characters
 MAX_TOKEN = 255
 COUNT = "count"  # what a path has in the place of an id
+DOTS = (".", "..")  # clients take them out of paths
 _RUN = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
 _BAD = ("Cc", "Cs")  # control characters, and halves of characters
 
@@ -145,6 +146,11 @@ def check_id(id: str) -> None:
         raise InvalidIdError(
             f"The id of an execution must not be '{COUNT}', which is the number of executions in paths: "
             "add another character."
+        )
+    if id in DOTS:
+        raise InvalidIdError(
+            f"The id of an execution must not be '{id}', which means a folder in URLs: add another "
+            "character."
         )
     bad = next((char for char in id if unicodedata.category(char) in _BAD), None)
     if bad is not None:

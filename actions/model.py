@@ -150,18 +150,17 @@ class Action(Named):
 
     @cached_property
     def about(self) -> bytes:
-        """The JSON that is equal in the records of all its activations: version and annotations."""
-        notes: dict[str, JSON] = {
-            "path": f"{self.name.namespace}/{self.name.path}",
-            "kind": self.kind,
-            "limits": self.limits.to_json(),
-        }
-        if self.called is not None:
-            notes["binding"] = f"{self.called.namespace}/{self.called.package}"
-        about: dict[str, JSON] = {"version": self.version, "annotations": listed(notes)}
-        if self.components:
-            about["conducts"] = False  # OpenWhisk tells sequences from conductor actions
-        return json.dumps(about, ensure_ascii=False).encode()
+        """The JSON that is equal in the records of all its activations; `record` reads it.
+
+        It is a list: version, path, kind and limits. A binding follows, and true if it is a sequence: OpenWhisk tells
+        sequences from conductor actions.
+        """
+        path = f"{self.name.namespace}/{self.name.path}"
+        about: list[JSON] = [self.version, path, self.kind, self.limits.to_list()]
+        if self.called is not None or self.components:
+            at = self.called
+            about += (None if at is None else f"{at.namespace}/{at.package}", bool(self.components))
+        return json.dumps(about, ensure_ascii=False, separators=(",", ":")).encode()
 
     @cached_property
     def is_unregistered(self) -> bool:

@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import composer
-from ..composer import ExpressionError, Failure, Scope, flaw
+from ..composer import Bound, ExpressionError, Failure, Scope, flaw
 from .clouds import YEAR_MS, malformed
 from .kinds import QUEUE, Row
 from .outcome import INVALID_REQUEST
-from .queueing import HIGHEST, LOWEST, USUAL, Bound
+from .queueing import HIGHEST, LOWEST, USUAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

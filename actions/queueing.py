@@ -11,38 +11,16 @@ import heapq
 from collections import OrderedDict
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..composer import frozen
+from ..composer import UNBOUND, Bound, Gate, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 HIGHEST, USUAL, LOWEST = 1, 3, 5
-TOKEN = 60_000  # the units of a token: `per_minute` of them come in each millisecond
 MANY = 1_000  # gates, before idle ones are looked for
 
 Group: TypeAlias = tuple[str, str]
 """The tasks that wait for each other: a key, and the action if the action has a limit."""
-
-
-@frozen
-class Bound:
-    """A limit that waits; None for no limit.
-
-    Args:
-        concurrent: tasks under way at the same time.
-        per_minute: tasks that begin in a minute, evenly: at most a second's share of them at once.
-    """
-
-    concurrent: int | None = None
-    per_minute: int | None = None
-
-    @property
-    def burst(self) -> int:
-        """The number of tasks that may begin at once."""
-        return max(1, (self.per_minute or 0) // 60)
-
-
-UNBOUND = Bound()
 
 
 @frozen
@@ -90,55 +68,6 @@ class Rules:
 
     def weight(self, key: str) -> int:
         return 1 if self.weights is None else self.weights.get(key, 1)
-
-
-class Gate:
-    """What is used of one limit. `parked` are the turns that wait until it opens."""
-
-    __slots__ = ("_at_ms", "_level", "_under_way", "bound", "due_ms", "parked")
-
-    def __init__(self, bound: Bound, now_ms: int) -> None:
-        self.bound = bound
-        self._under_way = 0
-        self._level, self._at_ms = TOKEN, now_ms  # one token: a restart must not begin with a burst
-        self.parked: list[tuple[_Turns, Group]] = []
-        self.due_ms: int | None = None  # when it is looked at again
-
-    def opens_ms(self, now_ms: int) -> int | None:
-        """The instant from which a task may pass; None if one must end first."""
-        concurrent, per_minute = self.bound.concurrent, self.bound.per_minute
-        if concurrent is not None and self._under_way >= concurrent:
-            return None
-        if per_minute is None:
-            return now_ms
-        lacking = TOKEN - self._filled(now_ms, per_minute)
-        return now_ms if lacking <= 0 else now_ms - (-lacking // per_minute)
-
-    def enter(self, now_ms: int, *, counted: bool = True) -> None:
-        """Lets a task pass; one that is not `counted` has used its token before a restart."""
-        self._under_way += 1
-        if self.bound.per_minute is not None and counted:
-            self._level = self._filled(now_ms, self.bound.per_minute) - TOKEN
-            self._at_ms = max(self._at_ms, now_ms)
-
-    def leave(self) -> None:
-        """Notes the end of a task."""
-        self._under_way -= 1
-
-    def reset(self) -> None:
-        """Counts no task as under way."""
-        self._under_way = 0
-
-    def idle(self, now_ms: int) -> bool:
-        """True if a new gate would not differ from it."""
-        if self._under_way or self.parked or self.due_ms is not None:
-            return False
-        per_minute = self.bound.per_minute
-        return per_minute is None or self._filled(now_ms, per_minute) >= TOKEN
-
-    def _filled(self, now_ms: int, per_minute: int) -> int:
-        come = max(0, now_ms - self._at_ms) * per_minute
-        return min(self._level + come, self.bound.burst * TOKEN)
 
 
 class _Turns:

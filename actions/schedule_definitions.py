@@ -44,6 +44,7 @@ class ScheduleDefinition:
         pause_on_failure: True if the schedule pauses when a run fails.
         limit: the number of its times that may start a run; None for any number.
         note: the user's own words.
+        deployed_from: the origin that it was deployed from; "" if it was made in another way.
     """
 
     key: str
@@ -59,6 +60,7 @@ class ScheduleDefinition:
     pause_on_failure: bool = False
     limit: int | None = None
     note: str = ""
+    deployed_from: str = ""
 
     def due_ms(self, at_ms: int) -> int:
         """The time at which an instant is met: later by the schedule's jitter."""
@@ -71,6 +73,7 @@ class ScheduleDefinition:
 
 _FIELDS = (
     "spec", "do", "overlap", "catchup", "pause_on_failure", "limit", "paused", "note",
+    "deployed_from",
 )  # fmt: skip
 _DO = ("action", "input", "id", "memo", "execution_timeout", "run_timeout")
 
@@ -101,7 +104,8 @@ def schedule_of(key: str, doc: JSON) -> ScheduleDefinition:
         else duration_ms("catchup", catchup, LEAST_CATCHUP_MS),
         pause_on_failure=_flag("pause_on_failure", taken.get("pause_on_failure")),
         limit=_limit(taken.get("limit")),
-        note=_note(taken.get("note", "")),
+        note=_note("note", taken.get("note", "")),
+        deployed_from=_note("deployed_from", taken.get("deployed_from", "")),
     )
 
 
@@ -152,9 +156,9 @@ def _limit(value: JSON) -> int | None:
     return value
 
 
-def _note(value: JSON) -> str:
+def _note(name: str, value: JSON) -> str:
     if not (isinstance(value, str) and len(value) <= MAX_NOTE):
-        raise InvalidError(unfit("note", value, f"a text of at most {MAX_NOTE} characters"))
+        raise InvalidError(unfit(name, value, f"a text of at most {MAX_NOTE} characters"))
     return value
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..composer import CANCELLED, Failure, Success
+from ..composer import CANCELLED, Failure, Schedule, Success
 from .schedule_definitions import schedule_of
 from .schedule_times import instant_ms
 from .schedules import TERMINATE, ScheduledRun, ScheduleRules, ScheduleState
@@ -53,7 +53,7 @@ class Rehearsal:
 
 
 def schedule_runs(  # noqa: PLR0913  each has a default
-    schedule: dict[str, Any],
+    schedule: Schedule | dict[str, Any],
     start: JSON,
     end: JSON,
     *,
@@ -68,7 +68,7 @@ def schedule_runs(  # noqa: PLR0913  each has a default
         assert len(year.runs) == 365
 
     Args:
-        schedule: its document. `do` may be left out.
+        schedule: made by `composer.schedule`, or its document, which may leave `do` out.
         start: the instant at which it is created: ISO 8601, or milliseconds since the epoch.
         end: the instant at which the rehearsal ends.
         durations: seconds that runs take.
@@ -78,7 +78,8 @@ def schedule_runs(  # noqa: PLR0913  each has a default
     Raises:
         InvalidError: the schedule is malformed.
     """
-    document = {"do": {"action": "rehearsed"}, **schedule}
+    given = schedule.document if isinstance(schedule, Schedule) else schedule
+    document = {"do": {"action": "rehearsed"}, **given}
     definition = schedule_of("/_/rehearsed", document)
     rehearsing = _Rehearsing(definition, instant_ms("start", start), durations, outcomes)
     rehearsing.run(instant_ms("end", end), round(finalizers * 1000))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 AFTER, SKIP_GAP = "after", "skip"
 FIRST, BOTH = "first", "both"
 WEEK_S = 7 * 24 * 3600  # the clocks of no zone change twice in it
-MOST = 2_000  # of the work of one search: then there is no time left
+MOST = 2_000  # steps of one search: a search that needs more finds no time
 SHOWN = 5_000  # of the work for times that are shown
 YEAR_S = 365 * 24 * 3600
 HORIZON_S = 200 * YEAR_S  # between an instant and the next one
@@ -83,7 +83,7 @@ class ScheduleSpec:
     repeat: str = FIRST
 
     def after(self, after_ms: int) -> int | None:
-        """The first instant after another one; None if there is none, or too much is skipped before it."""
+        """The first instant after another one; None if there is none, or if the search for it takes too many steps."""
         return next(self.upcoming(after_ms), None)
 
     def upcoming(

@@ -8,11 +8,11 @@ that are open: the caller stores the state and starts the run in one commit, and
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ..composer import CANCELLED, Failure, Success
+from ..composer import CANCELLED, Failure, Success, changed, frozen
 from .errors import InvalidError
 from .schedule_definitions import ALLOW_ALL, BUFFER_ONE, CANCEL_OTHER, SKIP, TERMINATE_OTHER
 from .schedule_times import MOST, Work
@@ -40,7 +40,7 @@ RUNNING, SUCCEEDED, FAILED, STOPPED, REFUSED = (
 # --- the state -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScheduledRun:
     """A run of a schedule.
 
@@ -63,7 +63,7 @@ class ScheduledRun:
     error: str = ""
 
     def to_json(self) -> dict[str, JSON]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__match_args__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Waiting:
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScheduleState:
     """How a schedule stands.
 
@@ -118,7 +118,7 @@ class ScheduleState:
     failure: JSON = None
 
     def to_json(self) -> dict[str, JSON]:
-        doc: dict[str, JSON] = {name: getattr(self, name) for name in self.__slots__}
+        doc: dict[str, JSON] = {name: getattr(self, name) for name in self.__match_args__}
         doc["open"] = [run.to_json() for run in self.open]
         doc["last"] = [run.to_json() for run in self.last]
         doc["waiting"] = [[each.at_ms, each.overlap, each.number] for each in self.waiting]
@@ -136,10 +136,10 @@ class ScheduleState:
     def begun(self, name: str, run: str, now_ms: int) -> ScheduleState:
         """The state, with the id of a run that begins now."""
         opened = [
-            replace(each, run=run, started_ms=now_ms) if each.name == name else each
+            changed(each, run=run, started_ms=now_ms) if each.name == name else each
             for each in self.open
         ]
-        return replace(self, open=tuple(opened))
+        return changed(self, open=tuple(opened))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class ScheduleRules:
         """
         left = state.left if before.limit == self.definition.limit else self.definition.limit
         next_ms = None if left == 0 else self.definition.spec.after(now_ms)
-        state = replace(state, next_ms=next_ms, left=left)
+        state = changed(state, next_ms=next_ms, left=left)
         match self.definition.document.get("paused"):
             case True:
                 return self.paused(state)
@@ -235,7 +235,7 @@ class ScheduleRules:
     def refused(self, state: ScheduleState, name: str, text: str, now_ms: int) -> ScheduleDecision:
         """A run that was to start was refused: it has failed without having begun."""
         found = next(each for each in state.open if each.name == name)
-        begun = replace(found, started_ms=now_ms)
+        begun = changed(found, started_ms=now_ms)
         return self._closed(state, begun, Failure(REFUSED, text), now_ms)
 
     def _closed(
@@ -253,20 +253,20 @@ class ScheduleRules:
             changes["failure"] = {"code": outcome.code, "error": _small(outcome.error)}
             if self.definition.pause_on_failure:
                 changes |= {"paused": True, "why": f"the run {run.name} has failed: {error}"}
-        shown = replace(run, status=status, ended_ms=now_ms, error=error)
+        shown = changed(run, status=status, ended_ms=now_ms, error=error)
         changes["last"] = (*state.last, shown)[-LAST:]
-        return ScheduleDecision(replace(state, **changes))
+        return ScheduleDecision(changed(state, **changes))
 
     def paused(self, state: ScheduleState) -> ScheduleDecision:
         """A user pauses the schedule."""
-        return ScheduleDecision(replace(state, paused=True, why=""))
+        return ScheduleDecision(changed(state, paused=True, why=""))
 
     def resumed(self, state: ScheduleState, now_ms: int) -> ScheduleDecision:
         """A user resumes the schedule. The times that passed in the pause are not met."""
         if not state.paused:
             return ScheduleDecision(state)
         next_ms = None if state.next_ms is None else self.definition.spec.after(now_ms - 1)
-        return ScheduleDecision(replace(state, paused=False, why="", next_ms=next_ms))
+        return ScheduleDecision(changed(state, paused=False, why="", next_ms=next_ms))
 
     def triggered(self, state: ScheduleState, overlap: str | None, now_ms: int) -> ScheduleDecision:
         """A user asks for a run at once, under the schedule's policy or another one."""
@@ -300,7 +300,7 @@ class ScheduleRules:
 
     def _asked(self, state: ScheduleState, times: list[int], overlap: str) -> ScheduleDecision:
         number = state.numbers + 1
-        deciding = _Deciding(self.definition, replace(state, numbers=number))
+        deciding = _Deciding(self.definition, changed(state, numbers=number))
         for at_ms in times:
             deciding.meets(Waiting(at_ms, overlap, number))
         return deciding.decision()
@@ -315,7 +315,7 @@ class _Deciding:
         self._stop = ""
 
     def change(self, **fields: Any) -> None:
-        self.state = replace(self.state, **fields)
+        self.state = changed(self.state, **fields)
 
     def decision(self) -> ScheduleDecision:
         return ScheduleDecision(self.state, self.start, self._stop)

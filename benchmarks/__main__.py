@@ -15,6 +15,7 @@ from . import (
     engine,
     find,
     growth,
+    jq,
     messages,
     over_http,
     platform,
@@ -50,6 +51,7 @@ WORKLOADS = {
     "bystander": bystander.bystanders,
     "schedules": scheduling.schedules,
     "queries": queries.queries,
+    "jq": jq.expressions,
 }
 SMOKE = 0.01
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Never
 from .dialects import DIALECTS
 from .dsl.classes import capture_class
 from .dsl.combinators.actions import action, dynamic, function
+from .dsl.combinators.chains import continue_as_new
 from .dsl.combinators.children import child
 from .dsl.combinators.concurrency import after, any, asynchronous, graph, map, parallel, race
 from .dsl.combinators.control import (
@@ -35,6 +36,7 @@ from .dsl.combinators.data import (
     value,
 )
 from .dsl.combinators.errors import do, ensure, fallback, raise_error, retry, timeout
+from .dsl.combinators.limits import limit
 from .dsl.combinators.loops import doloop, doloop_nosave, loop, loop_nosave, repeat, while_nosave
 from .dsl.combinators.messages import all_of, any_of, receive, tell
 from .dsl.combinators.sagas import saga, step
@@ -48,11 +50,13 @@ from .dsl.combinators.transactions import (
     signal,
     transaction,
 )
+from .dsl.combinators.updates import on_update, until, updates
 from .dsl.compiler import compile
 from .dsl.composition import Composition
 from .dsl.functions import ActionFunction, capture
 from .dsl.grammar import parse
 from .dsl.policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
+from .dsl.schedules import Schedule, schedule
 from .dsl.schema import composition_schema
 from .dsl.slicing import Block, Outline, outline
 from .errors import (
@@ -66,16 +70,19 @@ from .errors import (
 )
 from .expressions import Scope, Template, path, var
 from .freezing import changed, frozen
+from .gates import UNBOUND, Bound, Gate, WaitingLine
 from .languages import asl, forks, read_composer
 from .languages.asl.running.task_tokens import task_token, token_place
+from .machine.chains import Handover, handover, take_over
 from .machine.changes import Changes
 from .machine.children import CHILD_FAILED, child_failed, child_started
-from .machine.commands import Abandon, Again, Annotate, Child, Command, Invoke, Spawn, Tell
+from .machine.commands import Abandon, Acquire, Again, Annotate, Child, Command, Invoke, Spawn, Tell
 from .machine.conductor import Transition, advance, reissue
 from .machine.conductor_action import CONDUCTING
 from .machine.cursor import Context, Limits
 from .machine.events import (
     Accepted,
+    Acquired,
     Cancelled,
     Completed,
     Continued,
@@ -84,6 +91,7 @@ from .machine.events import (
     Heard,
     Heartbeat,
     Joined,
+    LinedUp,
     Queued,
     Rebound,
     Resolved,
@@ -94,6 +102,7 @@ from .machine.events import (
 from .machine.execution import Execution
 from .machine.fiber import ROOT, Fiber
 from .machine.frames import Deadline
+from .machine.handling import is_over
 from .machine.history import (
     ANNOTATED,
     ANNOTATION_REFUSED,
@@ -105,6 +114,9 @@ from .machine.history import (
     RESOLVED,
     RESUMED,
     STUCK,
+    UPDATE_ACCEPTED,
+    UPDATE_COMPLETED,
+    UPDATE_FAILED,
     Entry,
 )
 from .machine.inbox import (
@@ -124,6 +136,8 @@ from .machine.redrive import RedriveError, redrive
 from .machine.reset import FIRST, LAST, ResetError, entry_of, reset
 from .machine.retries import RetryPolicy
 from .machine.sagas.compensations import Compensating, SagaStep, Undo
+from .machine.serving import Settled, Update
+from .machine.slots import Asked, asked
 from .machine.stretches import Stretch
 from .machine.timeouts import (
     RUN_TIMED_OUT,
@@ -134,7 +148,8 @@ from .machine.timeouts import (
     told_again,
 )
 from .machine.transactions.operations import decided, decision
-from .machine.waits import Hearing, Invoking, Joining, Paused, Sleeping
+from .machine.updating import CLOSED, MAX_OPEN_UPDATES, MAX_UPDATES
+from .machine.waits import Acquiring, Hearing, Invoking, Joining, Paused, Sleeping, Watching
 from .names import Name, activation_id, check_part
 from .values import (
     APPLICATION_ERROR,
@@ -168,6 +183,7 @@ __all__ = [
     "APPLICATION_ERROR",
     "CANCELLED",
     "CHILD_FAILED",
+    "CLOSED",
     "CONDUCTING",
     "DIALECTS",
     "EXECUTION_FAILED",
@@ -180,6 +196,8 @@ __all__ = [
     "MAX_MESSAGES",
     "MAX_MESSAGE_BYTES",
     "MAX_MESSAGE_NAME",
+    "MAX_OPEN_UPDATES",
+    "MAX_UPDATES",
     "MESSAGE_DROPPED",
     "MESSAGE_RECEIVED",
     "NOTHING",
@@ -190,14 +208,23 @@ __all__ = [
     "RUN_TIMED_OUT",
     "STUCK",
     "TIMEOUT",
+    "UNBOUND",
+    "UPDATE_ACCEPTED",
+    "UPDATE_COMPLETED",
+    "UPDATE_FAILED",
     "Abandon",
     "Accepted",
+    "Acquire",
+    "Acquired",
+    "Acquiring",
     "ActionFunction",
     "Again",
     "AlwaysRevert",
     "AlwaysRevertAll",
     "Annotate",
+    "Asked",
     "Block",
+    "Bound",
     "Cancelled",
     "CaptureError",
     "Changes",
@@ -219,6 +246,8 @@ __all__ = [
     "Failure",
     "Fiber",
     "ForEach",
+    "Gate",
+    "Handover",
     "Heard",
     "Hearing",
     "Heartbeat",
@@ -232,6 +261,7 @@ __all__ = [
     "LimitError",
     "Limits",
     "Line",
+    "LinedUp",
     "Message",
     "Name",
     "Outcome",
@@ -249,7 +279,9 @@ __all__ = [
     "Resumed",
     "RetryPolicy",
     "SagaStep",
+    "Schedule",
     "Scope",
+    "Settled",
     "Sleeping",
     "Spawn",
     "Stretch",
@@ -261,6 +293,9 @@ __all__ = [
     "Times",
     "Transition",
     "Undo",
+    "Update",
+    "WaitingLine",
+    "Watching",
     "accepts",
     "action",
     "activation_id",
@@ -271,6 +306,7 @@ __all__ = [
     "any",
     "any_of",
     "as_step",
+    "asked",
     "asl",
     "assign",
     "asynchronous",
@@ -288,6 +324,7 @@ __all__ = [
     "classes_told",
     "compile",
     "composition_schema",
+    "continue_as_new",
     "copied",
     "deadlines",
     "decided",
@@ -309,9 +346,12 @@ __all__ = [
     "frozen",
     "function",
     "graph",
+    "handover",
     "heartbeat_ms",
     "is_message_name",
+    "is_over",
     "let",
+    "limit",
     "literal",
     "loop",
     "loop_nosave",
@@ -321,6 +361,7 @@ __all__ = [
     "merge",
     "mermaid",
     "nests_deeper",
+    "on_update",
     "outcome_from_json",
     "outcome_to_json",
     "outline",
@@ -344,12 +385,14 @@ __all__ = [
     "retain_catch",
     "retry",
     "saga",
+    "schedule",
     "select",
     "semantic_lock",
     "sequence",
     "signal",
     "step",
     "switch",
+    "take_over",
     "task",
     "task_token",
     "tell",
@@ -360,6 +403,8 @@ __all__ = [
     "told_again",
     "transaction",
     "truthy",
+    "until",
+    "updates",
     "value",
     "var",
     "wait",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .errors import Error
 from .machine.events import Completed, Failed, Heartbeat, Queued, Taken
+from .machine.timeouts import deadlines
 from .values import (
     APPLICATION_ERROR,
     Failure,
@@ -19,6 +20,7 @@ from .values import (
 
 if TYPE_CHECKING:
     from .machine.events import Event
+    from .machine.frames import Frame
     from .values import JSON
 
 
@@ -134,3 +136,24 @@ def computed(answer: Any, params: JSON) -> Any:
     except Exception as error:  # noqa: BLE001  a worker would report it, too
         text = f"{type(error).__name__}: {error}"
         return Failure(APPLICATION_ERROR, text, classes_of(error))
+
+
+def timed(run_timeout: float | None) -> tuple[Frame, ...]:
+    """The frames of a run with a time limit in virtual seconds, if it has one."""
+    return deadlines(0, None if run_timeout is None else round(run_timeout * 1000))
+
+
+def context_object(input: JSON) -> dict[str, JSON]:
+    """The context object of a simulated state machine."""
+    place = "arn:aws:states:us-east-1:111111111111"
+    return {
+        "Execution": {
+            "Id": f"{place}:execution:machine:simulation",
+            "Input": input,
+            "Name": "simulation",
+            "RoleArn": "arn:aws:iam::111111111111:role/simulation",
+            "StartTime": "1970-01-01T00:00:00.000Z",
+            "RedriveCount": 0,
+        },
+        "StateMachine": {"Id": f"{place}:stateMachine:machine", "Name": "machine"},
+    }

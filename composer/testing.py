@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import count
 from math import inf
 from operator import itemgetter
@@ -36,32 +36,36 @@ from .fakes import (
     Slow,
     Waits,
     computed,
+    context_object,
     event_of,
     held_up,
+    timed,
 )
 from .freezing import changed
+from .machine.chains import handover, take_over
 from .machine.children import child_answered, child_stopped
-from .machine.commands import Abandon, Again, Annotate, Invoke, Spawn
+from .machine.commands import Abandon, Acquire, Annotate, Invoke, Spawn
 from .machine.cursor import Limits
 from .machine.dialect import Dialects
 from .machine.events import Accepted, Completed, Failed, TimerFired
 from .machine.execution import Execution
-from .machine.fiber import Fiber
+from .machine.fiber import ROOT, Fiber
 from .machine.plain import PLAIN
 from .machine.queries import VARIABLES, query_answer
-from .machine.timeouts import deadlines, told_again
+from .machine.timeouts import told_again
 from .machine.waits import Invoking
 from .names import Name, activation_id
-from .simulated_messages import Mail, Told
-from .values import Failure, Outcome, Success, classes_of, copied
+from .simulated_lines import Lines
+from .simulated_messages import Mail, Told, Updated
+from .simulated_runs import Invocation, Run
+from .values import Failure, classes_of, copied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from .machine.changes import Changes
     from .machine.events import Event
     from .machine.frames import Frame
-    from .machine.history import Entry
     from .machine.program import Program
     from .simulated_messages import Telling
     from .values import JSON
@@ -78,70 +82,10 @@ __all__ = [
     "SimulationError",
     "Slow",
     "Told",
+    "Updated",
     "Waits",
     "simulate",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """One invocation of an action. After a crash the same activation may run again."""
-
-    action: str
-    params: JSON
-    at: float
-    activation: str
-    again: Again | None = None
-
-
-@dataclass(slots=True)
-class Run:
-    """The result of a simulated execution.
-
-    `attributes` are those that the composition gave its execution, whichever the namespace declares.
-    """
-
-    outcome: Outcome | None = None
-    history: list[Entry] = field(default_factory=list)
-    invocations: list[Invocation] = field(default_factory=list)
-    elapsed: float = 0.0
-    commits: int = 0
-    spawned: list[Run] = field(default_factory=list)
-    paused: bool = False
-    told: list[Told] = field(default_factory=list)
-    attributes: dict[str, JSON] = field(default_factory=dict)
-    answers: list[JSON] = field(default_factory=list)  # to `queries`, by their instants
-
-    @property
-    def value(self) -> Any:
-        """The result, whose shape is the composition's.
-
-        Raises:
-            AssertionError: if there is none; the text has the outcome.
-        """
-        if not isinstance(self.outcome, Success):
-            raise AssertionError(f"the execution did not succeed: {self.outcome}")
-        return self.outcome.value
-
-    @property
-    def error(self) -> JSON:
-        """The error.
-
-        Raises:
-            AssertionError: if there is none; the text has the outcome.
-        """
-        if not isinstance(self.outcome, Failure):
-            raise AssertionError(f"the execution did not fail: {self.outcome}")
-        return self.outcome.error
-
-    def calls(self, action: str) -> list[JSON]:
-        """The parameters of each invocation of this action, in order."""
-        name = str(Name.parse(action))
-        return [invocation.params for invocation in self.invocations if invocation.action == name]
-
-    def kinds(self) -> list[str]:
-        """The kinds of its history entries, in order."""
-        return [entry.kind for entry in self.history]
 
 
 Crash: TypeAlias = "Literal['every'] | Iterable[tuple[int, Literal['before', 'after']]]"
@@ -154,6 +98,7 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
     actions: Mapping[str, Fake] | None = None,
     crash: Crash = (),
     messages: Iterable[Telling] = (),
+    updates: Iterable[Telling] = (),
     cancel_at: float | None = None,
     limits: Limits | None = None,
     run_timeout: float | None = None,
@@ -167,6 +112,7 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
         actions: fakes by name; functions marked `@composer.action` need none.
         crash: commits, counted from 0, to crash `before` or `after`; or at `every` one, both.
         messages: told to it: (virtual seconds, name, payload).
+        updates: asked of it: (virtual seconds, name, payload); see `Run.updates`.
         cancel_at: virtual seconds after which the execution is cancelled.
         limits: the machine's.
         run_timeout: virtual seconds for the whole run.
@@ -177,37 +123,16 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
     """
     fakes = {str(Name.parse(name)): fake for name, fake in (actions or {}).items()}
     given = {} if params is None else params
+    mail = Mail(messages, updates)
     if not isinstance(composition, Composition):
-        machine = Simulation(composition, fakes, crash, limits or Limits(), messages)
-        frames = composition.dialect.begun(_about(given))
-        return machine.run(
-            given, cancel_at, frames=(*_limited(run_timeout), *frames), queries=queries
-        )
+        machine = Simulation(composition, fakes, crash, limits or Limits(), mail)
+        frames = composition.dialect.begun(context_object(given))
+        return machine.run(given, cancel_at, frames=(*timed(run_timeout), *frames), queries=queries)
     for name, function in composition.definitions():
         if isinstance(function, ActionFunction) and "entity" not in (function.annotations or ()):
             fakes.setdefault(name, function.function)
-    machine = Simulation(compile(composition), fakes, crash, limits or Limits(), messages)
-    return machine.run(given, cancel_at, frames=_limited(run_timeout), queries=queries)
-
-
-def _limited(run_timeout: float | None) -> tuple[Frame, ...]:
-    return deadlines(0, None if run_timeout is None else round(run_timeout * 1000))
-
-
-def _about(input: JSON) -> dict[str, JSON]:
-    """The context object of a simulated state machine."""
-    place = "arn:aws:states:us-east-1:111111111111"
-    return {
-        "Execution": {
-            "Id": f"{place}:execution:machine:simulation",
-            "Input": input,
-            "Name": "simulation",
-            "RoleArn": "arn:aws:iam::111111111111:role/simulation",
-            "StartTime": "1970-01-01T00:00:00.000Z",
-            "RedriveCount": 0,
-        },
-        "StateMachine": {"Id": f"{place}:stateMachine:machine", "Name": "machine"},
-    }
+    machine = Simulation(compile(composition), fakes, crash, limits or Limits(), mail)
+    return machine.run(given, cancel_at, frames=timed(run_timeout), queries=queries)
 
 
 class Simulation:
@@ -219,22 +144,22 @@ class Simulation:
         fakes: dict[str, Fake],
         crash: Crash,
         limits: Limits,
-        messages: Iterable[Telling] = (),
+        mail: Mail | None = None,
     ) -> None:
-        self._mail = Mail(messages)
+        self._mail, self._lines = mail or Mail(()), Lines()
         self._program, self._fakes, self._limits = program, fakes, limits
         self._frame = Dialects(PLAIN, {"": lambda: program.dialect}, {}).frame
         self._crash: Any = crash if crash == "every" else set(crash)
-        self._queue: list[tuple[int, int, str, Event]] = []
+        self._queue: list[tuple[int, int, str, Event | None]] = []
         self._order = count()
-        self._died: set[tuple[int, str]] = set()
+        self._died: set[tuple[int, int, str]] = set()
         self._turns: dict[str, dict[str, int]] = {}
         self._stored: dict[str, str] = {}
         self._id = activation_id("0" * 32, "simulation", 0)
         self._now_ms = 0
         self._asked: list[tuple[float, str]] = []
         self._execution = self._fresh()
-        self.result = Run()
+        self.result = Run(updates=self._mail.updates)
 
     def run(
         self,
@@ -263,8 +188,11 @@ class Simulation:
     def _follow(self, cancel_ms: int | None) -> Run:
         result = self.result
         while result.outcome is None:
+            if self._execution.restarting and not self._execution.updates:
+                self._continue()
+                continue
             due_ms = self._queue[0][0] if self._queue else None
-            mail_ms = self._mail.due_ms
+            mail_ms = self._mail.due_ms(self._execution)
             next_ms = min(
                 (ms for ms in (due_ms, mail_ms, cancel_ms) if ms is not None), default=None
             )
@@ -279,7 +207,10 @@ class Simulation:
                 self._tell()
             else:
                 _, _, fiber, event = heapq.heappop(self._queue)
-                self._apply(self._execution.deliver(fiber, event, self._now_ms))
+                if event is None:
+                    self._look()
+                else:
+                    self._apply(self._execution.deliver(fiber, event, self._now_ms))
         self._ask(inf)
         result.elapsed = self._now_ms / 1000
         result.paused = self._execution.paused
@@ -303,10 +234,45 @@ class Simulation:
         if self._apply(self._mail.tell(self._execution, number, self._now_ms)):
             self._mail.accepted()
 
+    def _continue(self) -> None:
+        """The next run of the chain begins in the commit that ends this one."""
+        command = self._execution.next_run(self._now_ms)
+        if isinstance(command, Failure):
+            refused = Failed(self._execution.fibers[ROOT].turn, command, may_have_run="no")
+            self._apply(self._execution.deliver(ROOT, refused, self._now_ms))
+            return
+        program = self._program if command.action is None else self._successor(command.action)
+        given, execution = handover(self._execution), self._execution
+        ended = execution.hand_over(command.activation, self._now_ms)
+        begun = Execution(command.activation, program, self._limits)
+        changes = take_over(begun, given, copied(command.params), self._now_ms)
+
+        def turn_over() -> None:
+            self._commit(replace(ended, outcome=None))
+            self._id, self._program, self._execution = command.activation, program, begun
+            self._stored.clear()
+            self._queue.clear()
+            self._lines.turn_over()
+            self.result.history = []
+            self.result.continued.append(copied(command.params))
+
+        self._apply(changes, turn_over)
+
+    def _successor(self, action: str) -> Program:
+        name = self._faked(action)
+        if not isinstance(composition := self._fakes.get(name), Composition):
+            raise SimulationError(
+                f"the execution continues as {name}: give actions={{{name!r}: a composition}}"
+            )
+        return compile(composition)
+
     # --- the store, and what a crash leaves of it --------------------------------------------
 
-    def _apply(self, changes: Changes) -> bool:
-        """Commits the changes and carries them out; False if the conductor crashed before the commit."""
+    def _apply(self, changes: Changes, first: Callable[[], None] | None = None) -> bool:
+        """Commits the changes and carries them out; False if the conductor crashed before the commit.
+
+        `first` is done in the same commit.
+        """
         while True:
             if (
                 changes.fibers or changes.entries
@@ -316,6 +282,9 @@ class Simulation:
                 if self._dies(commit, "before"):
                     self._recover()
                     return False
+                if first is not None:
+                    first()
+                    first = None
                 self._commit(changes)
                 if self._dies(commit, "after"):
                     self._recover()
@@ -331,10 +300,8 @@ class Simulation:
     def _dies(self, commit: int, when: Literal["before", "after"]) -> bool:
         if self._crash != "every":
             return (commit, when) in self._crash
-        boundary = (
-            len(self.result.history),
-            when,
-        )  # one crash at each boundary, or the run would never end
+        # One crash at each boundary, or the run would never end.
+        boundary = (len(self.result.continued), len(self.result.history), when)
         first = boundary not in self._died
         self._died.add(boundary)
         return first
@@ -377,6 +344,8 @@ class Simulation:
             self._invoke(fiber, command)
         for stored in fibers:
             self._arm(stored)
+        for fiber, answer in self._lines.again(self._execution, self._now_ms):
+            self._push(self._now_ms, fiber, answer)
         self._apply(self._execution.proceed(self._now_ms))
 
     # --- the world ---------------------------------------------------------------------------
@@ -395,8 +364,20 @@ class Simulation:
                     heapq.heapify(self._queue)
                     if command.asks:  # a child that is asked to stop does so at once
                         self._push(self._now_ms, fiber, child_stopped(turn))
+                case Acquire():
+                    answer = self._lines.ask(fiber, command, self._now_ms)
+                    self._push(self._now_ms, fiber, answer)
         for stored in changes.fibers.values():
             self._arm(stored)
+        self._look()
+
+    def _look(self) -> None:
+        """Gives slots of limits to those who can have them now, or looks again when time gives the next one."""
+        for fiber, event in self._lines.look(self._execution, self._now_ms):
+            self._push(self._now_ms, fiber, event)
+        due_ms = self._lines.due_ms(self._now_ms)
+        if due_ms is not None:
+            self._push(due_ms, "", None)
 
     def _spawned(self, command: Spawn) -> Run:
         part = Simulation(self._program, self._fakes, (), self._limits)
@@ -406,10 +387,12 @@ class Simulation:
         if fiber.due_ms is not None:
             self._push(fiber.due_ms, fiber.id, TimerFired())
 
-    def _push(self, at_ms: int, fiber: str, event: Event) -> None:
+    def _push(self, at_ms: int, fiber: str, event: Event | None) -> None:
         heapq.heappush(self._queue, (at_ms, next(self._order), fiber, event))
 
     def _invoke(self, fiber: str, command: Invoke) -> None:
+        if command.restart:
+            return  # `_follow` continues when the updates of this run are answered
         if command.tell is not None:
             told, done = self._mail.told(command, self._now_ms / 1000)
             self.result.told += [told] if told else []

@@ -81,6 +81,7 @@ PLANTED = [
     ("6b. languages do not import each other", "composer.languages.asl.lowering",
      "composer.languages.composer_json"),
     ("6c. JSONata imports nothing of ours", "composer.languages.jsonata.texts", "composer.values"),
+    ("6e. jq imports nothing of ours", "composer.languages.jq.texts", "composer.languages.jsonata"),
     ("6d. inside the States Language", "composer.languages.asl.maps.items",
      "composer.languages.asl.running.view"),
     ("6d. inside the States Language", "composer.languages.asl.running.dialect",
@@ -105,9 +106,11 @@ PLANTED = [
 # up to its first blank, the list, the package, and the modules that are allowed.
 LISTED = [
     ("2b.", "source_modules", "actions", {"runtimes"}),
-    ("6b.", "modules", "composer.languages", {"jsonata"}),
+    ("6b.", "modules", "composer.languages", {"jq", "jsonata"}),
     ("6c.", "forbidden_modules", "composer", {"dialects", "languages"}),
     ("6c.", "forbidden_modules", "composer.languages", {"jsonata"}),
+    ("6e.", "forbidden_modules", "composer", {"dialects", "languages"}),
+    ("6e.", "forbidden_modules", "composer.languages", {"jq"}),
     ("9.", "forbidden_modules", "", {"composer", "infra"}),
     ("9.", "forbidden_modules", "infra", {"deploy"}),
     ("9.", "forbidden_modules", "infra.deploy", {"hosted"}),

@@ -153,17 +153,52 @@ def test_links_between_documents_lead_somewhere():
 
 MIRRORED = 120  # lines from which a module has a test file of its own
 ELSEWHERE = {  # modules that other suites hold to their laws
+    "actions/deployment_requests.py": "actions/test_deployments.py",
     "actions/ports.py": "contracts",
     "adapters/port.py": "contracts/test_adapters.py",
     "composer/fakes.py": "composer/test_testing.py",
+    "infra/engine/batch_items.py": "infra/engine/test_batches.py",
+    "infra/engine/inbox/continuing.py": "infra/engine/test_chains.py",
+    "composer/simulated_messages.py": "composer/machine/test_updating.py",
+    "infra/engine/dead_letters.py": "infra/engine/test_dead_letter_records.py",
+    "infra/engine/firing.py": "infra/service/test_feeds.py",
+    **{
+        f"composer/languages/jq/{each}.py": "composer/languages/jq/test_language.py"
+        for each in (
+            "arrays",
+            "budget",
+            "compiler",
+            "dates",
+            "definitions",
+            "formats",
+            "frames",
+            "lexer",
+            "machine",
+            "matching",
+            "mathematics",
+            "operators",
+            "parser",
+            "paths",
+            "patterns",
+            "program",
+            "texts",
+            "tree",
+            "values",
+        )
+    },
+    "infra/engine/functions.py": "infra/service/test_embedded_recovery.py",
+    "infra/engine/news.py": "infra/engine/test_watching.py",
     "infra/engine/origins.py": "infra/engine/test_restoring.py",
     **{
         f"infra/{each}.py": "contracts/test_handles.py"
         for each in (
+            "client/batches",
             "client/calls",
             "client/client",
             "client/executions",
+            "handles/batches",
             "handles/protocols",
+            "service/batch_handles",
             "service/embedded_records",
         )
     },

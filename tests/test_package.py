@@ -182,7 +182,7 @@ def test_public_modules_are_typed(python, project):
     said = run(sys.executable, "-m", "mypy", *options, "typed.py", cwd=project)
 
     assert 'is "xingqiao.composer.dsl.composition.Composition"' in said
-    assert "-> xingqiao.composer.testing.Run" in said
+    assert "-> xingqiao.composer.simulated_runs.Run" in said
 
 
 def test_an_embedded_program_runs_there(python, project):

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .work import Load, Recovery
+from .work import Load, Mail, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -66,6 +66,8 @@ async def _measured(number: int, workload: Workload, name: str, system: System) 
                     figures = await system.measure(load)
                 case Recovery() as recovery:
                     figures = await system.recover(recovery)
+                case Mail() as mail:
+                    figures = await system.receive(mail)
     except TimeoutError:
         failure = f"it takes more than {LONGEST_S:.0f} s"
     except Exception as error:  # noqa: BLE001  a boundary: a peer can fail in any way, and is told of

@@ -16,7 +16,7 @@ from ..engine import NOTHING_DOC
 from ..http import Connection
 from ..server import API, AUTH
 from . import marks
-from .programs.compositions import SLOW, compositions, params
+from .programs.compositions import MAILBOX, SLOW, compositions, params
 from .work import ONE_STEP, Recovery
 
 if TYPE_CHECKING:
@@ -65,6 +65,15 @@ class Server(Protocol):
     def begins(self, recovery: Recovery, number: int) -> tuple[str, Any]:
         """The path and the body of a request that starts slow steps, answered once that is durable."""
 
+    def expects(self, number: int) -> tuple[str, Any]:
+        """The path and the body of a request that starts an execution which waits for a message."""
+
+    def receives(self, number: int) -> tuple[str, Any]:
+        """The path and the body of a request that waits for the result of such an execution; no body is a GET."""
+
+    def tells(self, number: int, payload: Any) -> tuple[str, Any]:
+        """The path and the body of a request that tells such an execution its message."""
+
 
 class Xingqiao:
     """`xingqiao serve` with warm workers; steps are Python code that it runs in them."""
@@ -101,6 +110,19 @@ class Xingqiao:
         """See `Server.begins`."""
         return f"{API}/actions/{SLOW}", recovery.payload(number)
 
+    def expects(self, number: int) -> tuple[str, Any]:
+        """See `Server.expects`."""
+        return f"{API}/actions/{MAILBOX}?id=mail-{number}", {}
+
+    def receives(self, number: int) -> tuple[str, Any]:
+        """See `Server.receives`."""
+        options = f"blocking=true&result=true&id=mail-{number}&on_open=use"
+        return f"{API}/actions/{MAILBOX}?{options}", {}
+
+    def tells(self, number: int, payload: Any) -> tuple[str, Any]:
+        """See `Server.tells`."""
+        return f"{API}/executions/mail-{number}/messages/go", payload
+
 
 class Dbos:
     """DBOS in a server of its users' kind: uvicorn, with httptools and uvloop."""
@@ -126,6 +148,18 @@ class Dbos:
     def begins(self, recovery: Recovery, number: int) -> tuple[str, Any]:
         """See `Server.begins`."""
         return "/begin", {"n": recovery.steps, "payload": recovery.payload(number)}
+
+    def expects(self, number: int) -> tuple[str, Any]:
+        """See `Server.expects`."""
+        return "/expect", {"number": number}
+
+    def receives(self, number: int) -> tuple[str, Any]:
+        """See `Server.receives`."""
+        return "/received", {"number": number}
+
+    def tells(self, number: int, payload: Any) -> tuple[str, Any]:
+        """See `Server.tells`."""
+        return "/tell", {"number": number, "payload": payload}
 
 
 class Restate:
@@ -168,6 +202,18 @@ class Restate:
         """See `Server.begins`. `send` is answered once the call is in Restate's log."""
         asked = {"n": recovery.steps, "payload": recovery.payload(number)}
         return "/peers/slowly/send", asked
+
+    def expects(self, number: int) -> tuple[str, Any]:
+        """See `Server.expects`."""
+        return f"/mailbox/mail-{number}/run/send", {}
+
+    def receives(self, number: int) -> tuple[str, Any]:
+        """See `Server.receives`."""
+        return f"/restate/workflow/mailbox/mail-{number}/attach", None
+
+    def tells(self, number: int, payload: Any) -> tuple[str, Any]:
+        """See `Server.tells`. Resolves a promise of the workflow."""
+        return f"/mailbox/mail-{number}/tell", payload
 
 
 async def _register(admin: int, service: str) -> None:

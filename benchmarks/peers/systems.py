@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from ..figures import run_load
 from ..http import Connection
 from ..server import AUTH
-from . import load, recovering, served
+from . import load, mail, recovering, served
 from .children import ChildError, Children
 from .served import HERE, PROGRAMS, Place, free_ports
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .environment import Peers
     from .served import Server
-    from .work import Load, Recovery, Work
+    from .work import Load, Mail, Recovery, Work
 
     Figures = dict[str, float]
 
@@ -35,6 +35,9 @@ class System(Protocol):
 
     async def recover(self, recovery: Recovery) -> Figures:
         """Kills it and starts it again: see `recovering.recover` for the figures."""
+
+    async def receive(self, mail: Mail) -> Figures:
+        """Tells its executions messages: see `mail.measure` for the figures."""
 
 
 PEERS = ("dbos", "restate-http", "dbos-http")
@@ -75,8 +78,14 @@ class InProcess:
 
     async def measure(self, load: Load) -> Figures:
         """See `System.measure`."""
+        return await self._figures({"do": "measure", "load": load.to_json()})
+
+    async def receive(self, mail: Mail) -> Figures:
+        """See `System.receive`."""
+        return await self._figures({"do": "receive", "mail": mail.to_json()})
+
+    async def _figures(self, command: dict[str, Any]) -> Figures:
         async with _fresh() as (children, store):
-            command = {"do": "measure", "load": load.to_json()}
             process = await self.start(children, store, command, piped=True)
             assert process.stdout is not None
             line = await process.stdout.readline()
@@ -144,6 +153,31 @@ class OverHttp:
             life = _ServedLife(self._server, children, place)
             return await recovering.recover(life, recovery)
 
+    async def receive(self, mail_: Mail) -> Figures:
+        """See `System.receive`. Each execution that waits has a request that waits for its result."""
+        async with _fresh() as (children, store):
+            place = Place(store, tuple(free_ports(self._server.ports)))
+            await self._server.start(children, place, ())
+            count = max(mail.WARM_UP, mail_.count) + max(mail.WARM_UP, mail_.concurrency)
+            async with _Pool(place.ports[0], count) as pool:
+                return await mail.measure(_ServedMailboxes(self._server, pool), mail_)
+
+
+class _ServedMailboxes:
+    """See `mail.Mailboxes`."""
+
+    def __init__(self, server: Server, pool: _Pool) -> None:
+        self._server, self._pool = server, pool
+
+    async def expect(self, number: int) -> None:
+        await self._pool.post(*self._server.expects(number))
+
+    async def received(self, number: int) -> Any:
+        return await self._pool.post(*self._server.receives(number))
+
+    async def tell(self, number: int, payload: Any) -> None:
+        await self._pool.post(*self._server.tells(number, payload))
+
 
 class _ServedLife:
     """See `recovering.Recoverable`."""
@@ -183,14 +217,17 @@ class _Pool:
         await self._stack.aclose()
 
     async def post(self, path: str, body: Any) -> Any:
-        """Posts JSON. Returns the answer.
+        """Posts JSON, or gets the path if the body is None. Returns the answer.
 
         Raises:
             ChildError: the server refuses it.
         """
         connection = self._free.pop()
-        status, answer = await connection.post(path, json.dumps(body).encode())
+        if body is None:
+            status, answer = await connection.get(path)
+        else:
+            status, answer = await connection.post(path, json.dumps(body).encode())
         self._free.append(connection)
         if status not in {200, 202}:
             raise ChildError(f"{path} is answered with {status}: {answer[:500]!r}")
-        return json.loads(answer)
+        return json.loads(answer) if answer else None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from statistics import median
 from typing import TYPE_CHECKING
 
 from .rounds import Floor, Measured
-from .work import Load, Recovery
+from .work import Load, Mail, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -75,6 +76,14 @@ def quantities(workload: Workload) -> tuple[Quantity, ...]:
                 unit="steps/s", value=lambda seen: n * seen["executions_per_s"], smaller=False
             )
             return (rate,)
+        case Mail(concurrency=1):
+            return (
+                Quantity(unit="accepted, ms", value=lambda seen: seen["accepted_ms"], smaller=True),
+                Quantity(unit="acted on, ms", value=lambda seen: seen["acted_ms"], smaller=True),
+            )
+        case Mail():
+            value = itemgetter("messages_per_s")
+            return (Quantity(unit="messages/s", value=value, smaller=False),)
         case Recovery():
             return (
                 Quantity(

@@ -74,21 +74,39 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mail:
+    """Executions that wait for a message. Each is told one, some at once."""
+
+    concurrency: int
+    count: int
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The payload of each message, which its execution returns."""
+        return {"by": "anna"}
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """A row of the tables."""
 
     key: str
     title: str
-    does: Load | Recovery
+    does: Load | Recovery | Mail
 
     def small(self) -> Workload:
         """The same in about a second, as a test of the workload itself."""
         match self.does:
             case Load() as load:
                 work = dataclasses.replace(load.work, n=min(load.work.n, 20))
-                does: Load | Recovery = dataclasses.replace(load, work=work, seconds=0.1)
+                does: Load | Recovery | Mail = dataclasses.replace(load, work=work, seconds=0.1)
             case Recovery() as recovery:
                 does = dataclasses.replace(recovery, executions=10)
+            case Mail() as mail:
+                does = dataclasses.replace(mail, count=mail.concurrency)
         return dataclasses.replace(self, title=f"{self.title} (small)", does=does)
 
 
@@ -114,6 +132,10 @@ def workloads(seconds: float) -> tuple[Workload, ...]:
             key="payload",
             title="256 KiB through 5 steps",
             does=Load(work=large, concurrency=1, seconds=seconds),
+        ),
+        Workload(key="messages-at-1", title="messages, alone", does=Mail(concurrency=1, count=50)),
+        Workload(
+            key="messages-at-32", title="messages, 32 at once", does=Mail(concurrency=32, count=256)
         ),
         Workload(key="recovery", title="recovery of 100 executions", does=Recovery()),
     )

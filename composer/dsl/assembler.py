@@ -42,6 +42,10 @@ class Assembler:
         self._functions: dict[str, dict[str, JSON]] = {}
         self._inside: list[str] = []
         self._queries: dict[str, Template] = {}
+        self._scopes: list[
+            frozenset[str] | None
+        ] = []  # of variables; None hides the next one below
+        self.apart: list[str] = []  # the places around the code that are not the main line
 
     def emit(self, instruction: type[Instruction], **arguments: Any) -> None:
         """Appends an instruction; a target may be a Label, or a tuple of them.
@@ -95,16 +99,50 @@ class Assembler:
 
     @contextmanager
     def inside(self, construct: str) -> Iterator[None]:
-        """Marks the code that follows as the inside of a construct: a saga, or a step."""
+        """Marks the code that follows as the inside of a construct: a saga, a step, or `updates`."""
         self._inside.append(construct)
         try:
             yield
         finally:
             self._inside.pop()
 
+    def is_inside(self, construct: str) -> bool:
+        """True if the code stands in this construct, however deep."""
+        return construct in self._inside
+
     def is_directly_inside(self, construct: str) -> bool:
         """True if the code stands in this construct, and in no other inside it."""
         return self._inside[-1:] == [construct]
+
+    @contextmanager
+    def set_apart(self, place: str) -> Iterator[None]:
+        """Marks the code that follows as standing in this place, which is not the main line."""
+        self.apart.append(place)
+        try:
+            yield
+        finally:
+            self.apart.pop()
+
+    @contextmanager
+    def declaring(self, names: frozenset[str] | None) -> Iterator[None]:
+        """Declares variables for the code that follows, or hides the innermost ones from it."""
+        self._scopes.append(names)
+        try:
+            yield
+        finally:
+            self._scopes.pop()
+
+    def declared(self) -> set[str]:
+        """The names of the variables that the code sees."""
+        found, hidden = set[str](), 0
+        for names in reversed(self._scopes):
+            if names is None:
+                hidden += 1
+            elif hidden:
+                hidden -= 1
+            else:
+                found |= names
+        return found
 
     @contextmanager
     def within(self, where: str) -> Iterator[None]:

@@ -72,6 +72,8 @@ class Row:
     effect: the effect that it may have by itself; any effect, by default.
     in_order: True if each of its parts runs once, one after the other: a saga's pivot may be among them.
     fails: True if it always fails: nothing may follow it.
+    continues: True if it ends the run, so that the next run of its chain begins.
+    whole: why none of its parts may end the run, and where to do that instead; "" if they may.
     composer: its names in Composer's JSON.
     unhosted: why an OpenWhisk conductor action cannot run it with these arguments; None when it can.
 
@@ -89,6 +91,8 @@ class Row:
     effect: Effect = Effect.ANY
     in_order: bool = False
     fails: bool = False
+    continues: bool = False
+    whole: str = ""
     composer: InComposer = InComposer()
     unhosted: Callable[[Mapping[str, Any]], str | None] = lambda _: None
 
@@ -117,6 +121,7 @@ class Composition:
     row: Row
     arguments: Mapping[str, Any]
     depth: int
+    continues: bool = False  # it may end the run, so that the next run of its chain begins
 
     @property
     def type(self) -> str:
@@ -235,6 +240,11 @@ def build(row: Row, **arguments: Any) -> Composition:
             taken[name] = argument.kind.take(value)
         except ValueError as error:
             raise CompositionError(f"{row.name}: '{name}' {error}") from error
+    continuing = [where for where, part in _parts(row, taken) if part.continues]
+    if row.whole and continuing:
+        raise CompositionError(
+            f"{row.name}: '{continuing[0]}' has a continue_as_new, but {row.whole}"
+        )
     for problem in row.check(taken):
         raise CompositionError(f"{row.name}: {problem}")
     depth = 1 + max((part.depth for _, part in _parts(row, taken)), default=0)
@@ -243,7 +253,7 @@ def build(row: Row, **arguments: Any) -> Composition:
             f"{row.name}: compositions nest at most {MAX_NESTING} levels deep; "
             "deploy a part as an action of its own and name it here"
         )
-    return Composition(row, taken, depth)
+    return Composition(row, taken, depth, row.continues or bool(continuing))
 
 
 def _parts(row: Row, arguments: Mapping[str, Any]) -> Iterator[tuple[str, Composition]]:

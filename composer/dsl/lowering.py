@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from ..errors import CompositionError
 from ..machine.instructions import Inspect
 
 if TYPE_CHECKING:
     from .assembler import Assembler
     from .composition import Composition
+
+
+HANDLER: Final = "a handler of updates"
+_HANDLED: Final = (
+    "{part}: a handler of updates cannot contain it, because a handler may be cut off: deploy it as an action of "
+    "its own and name it in the handler"
+)
+
+
+def refuse_in_handler(a: Assembler, part: str) -> None:
+    """Refuses a part that a handler of updates cannot contain.
+
+    Raises:
+        CompositionError: the code stands in a handler.
+    """
+    if HANDLER in a.apart:
+        raise CompositionError(_HANDLED.format(part=part))
 
 
 def lower(a: Assembler, where: str, part: Composition) -> None:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..values import Outcome
-    from .commands import Abandon, Annotate, Invoke, Spawn
+    from .commands import Abandon, Acquire, Annotate, Invoke, Spawn
     from .fiber import Fiber
     from .history import Entry
     from .inbox import InboxChanges
+    from .serving import Settled
 
 
 @dataclass(slots=True)
@@ -25,15 +26,19 @@ class Changes:
     more: there is work left that needs no event: call `proceed` when others have had their turn.
     stretches: a fiber has stopped before a long evaluation: see `Execution.stretch`.
     messages: the changes of its inbox, if there are any.
+    updates: those that have ended, in order.
     stale: the event answered a wait that is over; nothing has changed.
     """
 
     fibers: dict[str, Fiber] = field(default_factory=dict)
     dropped: list[tuple[str, int]] = field(default_factory=list)
-    commands: list[tuple[str, Invoke | Abandon | Spawn | Annotate]] = field(default_factory=list)
+    commands: list[tuple[str, Invoke | Abandon | Acquire | Spawn | Annotate]] = field(
+        default_factory=list
+    )
     entries: list[Entry] = field(default_factory=list)
     outcome: Outcome | None = None
     more: bool = False
     stretches: bool = False
     messages: InboxChanges | None = None
+    updates: list[Settled] = field(default_factory=list)
     stale: bool = False

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..freezing import frozen
 
 if TYPE_CHECKING:
+    from ..gates import Bound
     from ..values import JSON, Failure
     from .frames import Frame
 
@@ -65,7 +66,9 @@ class Invoke:
     says only that the action was accepted: the answer comes by the token of this turn. With `tail` the answer
     comes with the end of the run's log. `whole` asks for a whole transaction; see `transactions.coordinator`. With `tell`
     no action runs: the parameters are the payload of a message to another execution. `again` is None for the
-    first invocation of a step. `child` is set if the action is to run as an execution of its own.
+    first invocation of a step. `child` is set if the action is to run as an execution of its own. With `restart`
+    the execution ends: the next run of its chain has the id `activation`, and is of the action, or of the
+    execution's own action if there is none.
     """
 
     turn: int
@@ -81,6 +84,12 @@ class Invoke:
     tell: Tell | None = None
     again: Again | None = None
     child: Child | None = None
+    restart: bool = False
+
+    @property
+    def runs_action(self) -> bool:
+        """True if it asks for an action or a function: it neither tells a message nor ends the execution."""
+        return self.tell is None and not self.restart
 
 
 @frozen
@@ -126,6 +135,28 @@ class Listen:
 
 
 @frozen
+class CloseUpdates:
+    """The updates that the frame at this depth handles fail: the frame is gone."""
+
+    depth: int
+
+
+@frozen
+class Acquire:
+    """Give it a slot of a limit, or a place in its line; answer `turn`.
+
+    `bound` are the numbers of the limit in the composition. `name` is "" for a limit that only the part at `path`
+    of this composition has.
+    """
+
+    turn: int
+    name: str
+    key: str
+    bound: Bound
+    path: str
+
+
+@frozen
 class Spawn:
     """Start an execution of the same program at `pc`, with this id, and do not wait for it."""
 
@@ -145,4 +176,15 @@ class Annotate:
     attributes: dict[str, JSON]
 
 
-Command: TypeAlias = Invoke | Fork | Abandon | CancelMembers | Rebind | Listen | Spawn | Annotate
+Command: TypeAlias = (
+    Invoke
+    | Fork
+    | Abandon
+    | CancelMembers
+    | Rebind
+    | Listen
+    | CloseUpdates
+    | Acquire
+    | Spawn
+    | Annotate
+)

@@ -29,10 +29,12 @@ from ..values import (
     failure,
 )
 from . import history
-from .commands import Abandon, CancelMembers, Command, Invoke, Rebind
+from .acquiring import answered
+from .commands import Abandon, CancelMembers, CloseUpdates, Command, Invoke, Rebind
 from .cursor import Context, Cursor, stops
 from .events import (
     Accepted,
+    Acquired,
     Cancelled,
     Completed,
     Continued,
@@ -41,6 +43,7 @@ from .events import (
     Heard,
     Heartbeat,
     Joined,
+    LinedUp,
     Queued,
     Rebound,
     Resolved,
@@ -57,6 +60,7 @@ from .frames import (
     Finalizing,
     Handler,
     OwnFrame,
+    Serving,
 )
 from .growth import TOO_MANY, exhaustion
 from .hearing import take
@@ -73,11 +77,22 @@ from .sagas.operations import (
     resolve,
     undisturbed,
 )
+from .serving import as_asked, own_changes
 from .timeouts import asked_again, beaten, forget_details, note_expired, queued, taken
 from .transactions.coordinator import Coordinating
 from .transactions.operations import asks_entity
 from .unwind_reasons import Cancellation, Exhaustion, Expiry, Interruption, UnwindReason, stronger
-from .waits import Hearing, Invoking, Joining, Paused, Sleeping, invoking, polling
+from .waits import (
+    Acquiring,
+    Hearing,
+    Invoking,
+    Joining,
+    Paused,
+    Sleeping,
+    Watching,
+    invoking,
+    polling,
+)
 
 if TYPE_CHECKING:
     from .dialect import Dialect
@@ -144,7 +159,7 @@ def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
     """Makes the command that a fiber waits for again, after a crash; None if it waits for no command."""
     if not invoking(fiber.wait):
         return None
-    cursor = Cursor(fiber, program.instructions, context)
+    cursor = Cursor(as_asked(fiber), program.instructions, context)
     instruction = program.instructions[fiber.pc - 1]
     command = program.dialect.commands[type(instruction)](cursor, instruction, fiber.turn)
     if isinstance(command, Invoke) and fiber.wait.details is not None:  # type: ignore[union-attr]
@@ -241,6 +256,8 @@ def _receive(  # noqa: C901, PLR0911, PLR0912  one case an event
             return isinstance(wait, Joining) and _join(dialect, cursor, event, wait)
         case Heard():
             return isinstance(wait, Hearing) and _hear(dialect, cursor, event)
+        case LinedUp() | Acquired():
+            return isinstance(wait, Acquiring) and answered(cursor, event, wait)
         case TimerFired():
             return _fire(dialect, cursor, fiber)
         case Resumed():
@@ -283,6 +300,8 @@ def _resume(cursor: Cursor, event: Resumed) -> bool:
 def _complete(dialect: Dialect, cursor: Cursor, event: Completed, wait: Invoking) -> bool:
     if event.turn != cursor.turn:
         return False
+    if event.variables:
+        event = changed(event, variables=own_changes(cursor.frames, event.turn, event.variables))
     failed = dialect.completed(cursor, event)
     reason = failed if wait.unwind_reason is None else wait.unwind_reason
     if reason is not None:
@@ -359,7 +378,7 @@ def _interrupt(
         cursor.note(history.STEP_CANCELLED)
         if not asks_entity(cursor):
             doubt(cursor)
-    if isinstance(fiber.wait, (Invoking, Hearing)):
+    if isinstance(fiber.wait, (Invoking, Hearing, Watching, Acquiring)):
         cursor.origin = fiber.turn
     cursor.wait = None
     _unwind(dialect, cursor, reason)
@@ -412,6 +431,8 @@ def _unwind(dialect: Dialect, cursor: Cursor, reason: UnwindReason) -> None:  # 
                 return
             case Finalizing() if frame.unwind_reason is not None and isinstance(reason, Failure):
                 reason = frame.unwind_reason  # only a finalizer on the way has failed
+            case Serving():
+                cursor.commands.append(CloseUpdates(len(cursor.frames)))
             case Deadline() if reason == Expiry(len(cursor.frames)):
                 reason = dialect.expired(cursor, frame)
             case OwnFrame():

@@ -293,6 +293,8 @@ def step_detail(path: str, command: Invoke) -> dict[str, JSON]:
     targets = {"action": command.action, "function": command.function}
     named = {what: name for what, name in targets.items() if name is not None}
     detail: dict[str, JSON] = {"path": path, **named, "activation": command.activation}
+    if command.restart:
+        return {**detail, "next": command.activation}
     if command.tell is not None:
         return {**detail, "tell": command.tell.name, "to": command.tell.execution}
     if type(command.params) is dict and type(about := command.params.get("transaction")) is dict:

@@ -142,6 +142,25 @@ class Heard:
 
 
 @frozen
+class LinedUp:
+    """It must wait for a slot of this limit, at this place in the line; so many go before it."""
+
+    turn: int
+    limit: str
+    place: int
+    before: int = 0
+
+
+@frozen
+class Acquired:
+    """It has the slot that it asked for, of this limit, at this place in the line."""
+
+    turn: int
+    limit: str
+    place: int = 0
+
+
+@frozen
 class Cancelled:
     """It is asked to stop: finalizers run, nothing else does."""
 
@@ -160,5 +179,7 @@ Event: TypeAlias = (
     | Resolved
     | Rebound
     | Heard
+    | LinedUp
+    | Acquired
     | Cancelled
 )

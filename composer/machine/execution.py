@@ -16,25 +16,26 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..values import CANCELLED, Failure, Outcome, Success, failure
 from . import history
 from .changes import Changes
-from .commands import Abandon, Annotate, CancelMembers, Command, Fork, Invoke, Listen, Rebind, Spawn
+from .commands import Abandon, CancelMembers, CloseUpdates, Command, Fork, Invoke, Listen, Rebind
 from .conductor import advance
 from .cursor import Context, Cursor, Limits
 from .dialect import AskedAgain, Ended, MemberFailed, Redriven, Started
+from .endings import ending
 from .events import Cancelled, Completed, Continued, Event, Joined, Resolved, Resumed
 from .fiber import NOWHERE, ROOT, Fiber, member_id, parent_of
 from .forks import Forks
-from .frames import Remembered
 from .growth import WARNED_AT, warn
+from .handling import bottom_of, handlers
 from .history import Entry
 from .inbox import Inbox
 from .joins import Room, unbounded
 from .listening import arrives, closed, listens, listens_again, received, waiting, wanted
-from .queries import last_state, remains, state_of
-from .standing import Standing
+from .queries import last_state, remains
+from .slots import acquire_again
 from .steps import note_again
 from .storage import has_only_begun, is_next, last_event, of_this_generation, told_by_history
-from .stretches import Stretch
 from .timeouts import deadlines_told
+from .updating import Updating
 from .waits import Invoking, Joining, Paused
 
 if TYPE_CHECKING:
@@ -44,18 +45,20 @@ if TYPE_CHECKING:
     from .conductor import Transition
     from .dialect import Moment
     from .forks import Delivery
-    from .frames import Frame
+    from .frames import Frame, Handling
     from .history import StoredEntry
     from .inbox import Message
     from .program import Program
     from .queries import QueryState
+    from .stretches import Stretch
 
     Frames: TypeAlias = tuple[Frame, ...]
 
 NO_TURN = 0
+_ENDED, _LEFT = "the execution ended", "its part of the composition ended"
 
 
-class Execution(Standing):
+class Execution(Updating):
     """A run under way. Make one with `begin` or `restore`."""
 
     __slots__ = (
@@ -74,6 +77,7 @@ class Execution(Standing):
         "limits",
         "program",
         "room",
+        "updates",
     )
 
     def __init__(self, id: str, program: Program, limits: Limits, generation: int = 0) -> None:
@@ -93,6 +97,7 @@ class Execution(Standing):
         # Without a bound until it counts against one: a redrive replays steps that already had room.
         self.room: Room = unbounded
         self.last: QueryState | None = None  # what queries see once it has ended
+        self.updates: dict[str, Handling] = {}  # under way
 
     @classmethod
     def restore(  # noqa: PLR0913, PLR0917  what was stored has as many parts
@@ -121,6 +126,7 @@ class Execution(Standing):
         execution.fibers.update(
             {id: fiber for id, fiber in stored.items() if fiber.outcome is None}
         )
+        execution.updates = handlers(execution.fibers.values())
         execution.events = last_event(program, stored.values())
         for fiber in list(execution.fibers.values()):
             if isinstance(fiber.wait, Joining):
@@ -140,16 +146,17 @@ class Execution(Standing):
         frames: Frames = (),
         told: tuple[Message, ...] = (),
         later: bool = False,
+        continues: str = "",
     ) -> Changes:
         """Starts it, at `pc` with `frames` if it is a part of another execution.
 
         It has been `told` these messages before its first instruction. With `later` no instruction runs before the
-        first `proceed`.
+        first `proceed`. `continues` is the run before it in its chain.
         """
-        bottom = (Remembered({}),) if self.program.queries else ()
-        root = Fiber(id=ROOT, pc=pc, value=value, frames=(*bottom, *frames))
+        root = Fiber(id=ROOT, pc=pc, value=value, frames=(*bottom_of(self.program), *frames))
         self._forks.add(root)
         started = {**self._narrated(ROOT, Started(frames)), **deadlines_told(frames)}
+        started |= {"continues": continues} if continues else {}
         for message in told:
             self.inbox = self.inbox or Inbox()
             self.inbox.put(message)
@@ -217,6 +224,7 @@ class Execution(Standing):
         changes = Changes(stale=not self.fibers)
         if changes.stale:
             return changes
+        self._closed(0, _ENDED, changes, now_ms)
         for fiber in self.fibers.values():
             if isinstance(fiber.wait, Invoking):
                 changes.commands.append((fiber.id, Abandon(fiber.turn, fiber.wait.ticket)))
@@ -225,6 +233,21 @@ class Execution(Standing):
         ended = Failure(CANCELLED, about) if about else failure(CANCELLED, "terminated")
         left = remains(self.program, self.fibers.get(ROOT))
         self._end(Fiber(id=ROOT, pc=NOWHERE, value=None, frames=left), ended, changes, now_ms)
+        return self._concluded(changes)
+
+    def hand_over(self, next: str, now_ms: int) -> Changes:
+        """Ends it: the run `next` of its chain goes on in its place. See `composer.machine.chains`.
+
+        The caller waits until the updates that it has accepted are answered.
+        """
+        changes, before = Changes(), self.fibers[ROOT]
+        root = Fiber(id=ROOT, pc=NOWHERE, value=None, frames=remains(self.program, before))
+        detail: dict[str, JSON] = {"next": next}
+        if self.inbox is not None and (numbers := self.inbox.drop_all()):
+            detail["messages"] = numbers
+        self._stop(root, Success({"executionId": next}), changes)
+        kind = history.EXECUTION_CONTINUED
+        changes.entries.append(Entry(now_ms, ROOT, before.turn, kind, detail))
         return self._concluded(changes)
 
     def redrive(
@@ -259,6 +282,7 @@ class Execution(Standing):
             self.events = cursor.events
             self.fibers[name] = replace(self.fibers[name], event=cursor.event)
         changes.fibers = dict(self.fibers)
+        changes.commands += acquire_again(self.program, self.fibers.values())
         if self.inbox is not None:
             self.inbox.put_again()
             for fiber in waiting(self.fibers.values()):
@@ -309,26 +333,6 @@ class Execution(Standing):
         if fiber not in self._held:
             return Changes()
         return Changes(fibers={fiber: self.fibers[fiber]}, entries=self._held.pop(fiber))
-
-    # --- state -------------------------------------------------------------------------------
-
-    @property
-    def seen(self) -> QueryState | None:
-        """What queries see: how it stands, or how it was when it ended."""
-        root = self.fibers.get(ROOT)
-        return self.last if root is None else state_of(self.program, root)
-
-    @property
-    def stretch(self) -> Stretch | None:
-        """The evaluation to make next. It does not depend on the execution, which may change meanwhile."""
-        for fiber, since_ms in self._overlong.items():
-            return Stretch(self.program, self.fibers[fiber], self._context(since_ms))
-        return None
-
-    @property
-    def ready(self) -> bool:
-        """True if there is work that needs no event."""
-        return bool(self._forks.ready or self._overlong)
 
     # --- the fold ----------------------------------------------------------------------------
 
@@ -413,10 +417,13 @@ class Execution(Standing):
                 return self._forks.cancel(fiber)
             case Rebind():
                 return self._forks.rebind(fiber)
-            case Listen() if self.inbox is not None:
+            case Listen():
                 hear = wanted(fiber, self.program)
-                return listens(self.inbox, fiber, hear, changes, now_ms)
-            case Invoke() | Abandon() | Spawn() | Annotate():
+                inbox = self.inbox
+                return [] if inbox is None else listens(inbox, fiber, hear, changes, now_ms)
+            case CloseUpdates():
+                self._closed(command.depth, _LEFT, changes, now_ms)
+            case _:
                 changes.commands.append((fiber.id, command))
         return []
 
@@ -427,6 +434,7 @@ class Execution(Standing):
         """
         after, numbered = transition.fiber, self.program.dialect.numbers
         begun = not isinstance(event, Cancelled) and has_only_begun(before, after)
+        begun = begun and after.id not in self.updates  # no join starts a handler again
         if begun and not numbered:
             self._held[after.id] = transition.entries
             return
@@ -444,6 +452,8 @@ class Execution(Standing):
         if fiber.id == ROOT:
             self._end(fiber, outcome, changes, now_ms)
             return []
+        if fiber.id in self.updates:
+            return self._handled(fiber, outcome, changes, now_ms)
         parent_id, turn, index = parent_of(fiber.id)
         if isinstance(outcome, Failure) and outcome.code != CANCELLED:
             parent = self.fibers[parent_id]
@@ -472,19 +482,15 @@ class Execution(Standing):
             return []
         return [Entry(now_ms, parent, turn, history.CHILDREN_ENDED, {**join.tally})]
 
-    def _end(self, root: Fiber, outcome: Outcome, changes: Changes, now_ms: int) -> None:
+    def _stop(self, root: Fiber, outcome: Outcome, changes: Changes) -> None:
         changes.outcome = outcome
         self.fibers[ROOT] = root
         self.last = last_state(root, outcome) or self.last
+
+    def _end(self, root: Fiber, outcome: Outcome, changes: Changes, now_ms: int) -> None:
+        self._closed(0, _ENDED, changes, now_ms)
+        self._stop(root, outcome, changes)
         if self.inbox is not None:
             changes.entries += closed(self.inbox, now_ms)
         detail = self._narrated(ROOT, Ended(outcome))
-        value: JSON
-        if isinstance(outcome, Success):
-            kind, value = history.EXECUTION_SUCCEEDED, outcome.value
-        elif outcome.code == CANCELLED:
-            kind, value = history.EXECUTION_CANCELLED, outcome.error
-        else:
-            kind, value = history.EXECUTION_FAILED, outcome.error
-            detail |= {**outcome.detail, "origin": root.origin}
-        changes.entries.append(Entry(now_ms, ROOT, root.turn, kind, detail, value))
+        changes.entries.append(ending(root, outcome, detail, now_ms))

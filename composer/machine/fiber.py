@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from ..freezing import changed, frozen
 from ..values import JSON, Outcome, outcome_from_json, outcome_to_json
-from .frames import Deadline, Frame, OwnFrame
+from .frames import Deadline, Frame, OwnFrame, Slot
 from .sagas.compensations import Log, log_from_json, log_to_json
-from .waits import Invoking, Joining, Sleeping, Wait, invoking, polling
+from .waits import Acquiring, Invoking, Joining, Sleeping, Wait, invoking, polling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,7 +80,16 @@ class Fiber:
         wait = self.wait
         if self.outcome is not None:
             return False
-        return wait is None or type(wait) is Joining or invoking(wait) or polling(wait)
+        if wait is None or type(wait) is Joining or invoking(wait) or polling(wait):
+            return True
+        return self.limited
+
+    @property
+    def limited(self) -> bool:
+        """True if it holds a slot of a limit, or waits for one: the lines are made again of such fibers."""
+        if type(self.wait) is Acquiring:
+            return True
+        return any([type(frame) is Slot for frame in self.frames])  # noqa: C419  it is quicker
 
     def values(self) -> Iterator[JSON]:
         """The values that it holds."""

@@ -15,6 +15,7 @@ from .instructions import Each
 from .instructions import Fork as ForkInstruction
 from .joins import Join, width_of
 from .sagas.operations import branch_frames
+from .serving import as_asked
 from .waits import Joining
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Forks:
         if isinstance(spec, Iterations):
             items = boxed(parent.value)["items"]
         elif isinstance(spec, Each):
-            items = items_of(Cursor(parent, self._program.instructions, context), spec)
+            items = items_of(Cursor(as_asked(parent), self._program.instructions, context), spec)
         items = items if type(items) is list else None
         width = width_of(spec, items)
         names = {member_id(parent.id, parent.turn, index): index for index in range(width)}

@@ -195,12 +195,104 @@ class Counter(Part):
 
 
 @frozen
+class Served(Part):
+    """Near the bottom of the root fiber of a program with updates: what its execution remembers of them.
+
+    `accepted` counts the updates so far; `opened` are the Serve instructions that have run. `before` are the
+    variables of frames, by depth, as they were when the fiber asked for what it waits for in `turn`: an update
+    has changed them since, and a restart asks for the same again.
+    """
+
+    accepted: int = 0
+    opened: tuple[int, ...] = ()
+    turn: int = -1
+    before: tuple[tuple[int, dict[str, JSON]], ...] = ()
+
+    def values(self) -> Iterable[JSON]:
+        for _, variables in self.before:
+            yield from variables.values()
+
+    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
+        doc: dict[str, JSON] = {"accepted": self.accepted, "opened": list(self.opened)}
+        if self.before:
+            kept: list[JSON] = [
+                [depth, {name: keep(value) for name, value in variables.items()}]
+                for depth, variables in self.before
+            ]
+            doc |= {"turn": self.turn, "before": kept}
+        return doc
+
+    @classmethod
+    def from_json(cls, doc: Document, load: Callable[[JSON], JSON]) -> Self:
+        before = tuple(
+            (depth, {name: load(value) for name, value in variables.items()})
+            for depth, variables in doc.get("before", ())
+        )
+        return cls(doc["accepted"], tuple(doc["opened"]), doc.get("turn", -1), before)
+
+
+@frozen
+class Serving(Part):
+    """Updates are handled, as the Serve instruction at `at` says, while this frame stands."""
+
+    at: int
+
+
+@frozen
+class Handling(Part):
+    """The bottom of a handler's fiber: the update that it handles, and the Serving frame that accepted it.
+
+    The frame stands at `depth` of the root fiber, and its instruction at `at`. The update has a `payload`. `steps` are those of the root
+    fiber when the update was accepted.
+    """
+
+    at: int
+    depth: int
+    name: str
+    update: str
+    payload: JSON
+    steps: int
+
+    def values(self) -> Iterable[JSON]:
+        return (self.payload,)
+
+    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
+        return {
+            "at": self.at, "depth": self.depth, "name": self.name, "update": self.update,
+            "payload": keep(self.payload), "steps": self.steps,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, doc: Document, load: Callable[[JSON], JSON]) -> Self:
+        return cls(**{**doc, "payload": load(doc["payload"])})
+
+
+@frozen
 class TransactionStart(Part):
     """The start of the first attempt of a transaction: an older transaction goes before a younger one."""
 
     stored_as = "Stamped"
 
     at_ms: int
+
+
+@frozen
+class Slot(Part):
+    """A slot of a limit that the code above holds.
+
+    Args:
+        limit: the name of the limit.
+        key: whose slot it is; "" without a key.
+        turn: in which the fiber asked for it: no other slot of the fiber has this turn.
+        place: its place in the line.
+        at: the instruction that asked for it.
+    """
+
+    limit: str
+    key: str
+    turn: int
+    place: int
+    at: int
 
 
 @frozen
@@ -240,7 +332,7 @@ class Failing(Part):
 Frame: TypeAlias = (
     Variables | Remembered | Mask | Saved | Handler | Finalizer | Finalizing | Attempts | Deadline | Counter
     | TransactionStart | Coordinating | Compensations | SagaStep | Compensating
-    | Uncounted | OwnFrame | Failing
+    | Uncounted | OwnFrame | Failing | Served | Serving | Handling | Slot
 )  # fmt: skip
 
 

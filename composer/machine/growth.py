@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WARNED_AT: Final = 5  # a fifth of the limit
 TOO_MANY: Final = {
     "steps": "the execution takes more than {limit} steps",
-    "entries": "the history of the execution has its {limit} entries: start another execution for the rest",
+    "entries": "the history of the execution has its {limit} entries: continue as a new run before that (continue_as_new)",
 }
 
 

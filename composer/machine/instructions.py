@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from .update_instructions import Close, Serve, Until
+
 if TYPE_CHECKING:
     from ..expressions import Predicate, Template
     from ..values import JSON
@@ -409,6 +411,24 @@ class Hear:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Acquire:
+    """Waits for a slot of a limit, and pushes a Slot frame; see `acquiring`.
+
+    Args:
+        name: of the limit; "" for one of the composition's own, known by its action and `path`.
+        key: a template; the limit counts for each of its values apart.
+        concurrent: slots of each key; None for any number.
+        per_minute: slots that are given in a minute; None for any number.
+    """
+
+    name: str
+    key: Template | None
+    concurrent: int | None
+    per_minute: int | None
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tell:
     """Tells another execution a message; the value becomes `{"executionId": ..., "message": ...}`.
 
@@ -418,6 +438,18 @@ class Tell:
     execution: Template
     name: str
     payload: Template
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """Ends the run: the next run of its chain begins in its place, with what the template makes as its input.
+
+    The next run is one of the action, or with "" of the one that this run is of.
+    """
+
+    template: Template
+    action: str
     path: str
 
 
@@ -454,7 +486,7 @@ class OwnInstruction:
 Instruction: TypeAlias = (
     Evaluate | Test | Assign | Annotate | Jump | Branch | Invoke | Call | InvokeNamed | Consult | Conduct | Save
     | Recall | Adopt | Declare | Hide | Guard | Shield | Finalize | Finalized | Attempt | Settle | Limit | Repeat
-    | Count | Leave | Inspect | Fork | Each | Sleep | Hear | Tell | Raise | Spawn | End | Operate | Stamp | Insist | Open | Commit
+    | Count | Leave | Inspect | Fork | Each | Sleep | Hear | Acquire | Tell | Serve | Close | Until | Restart | Raise | Spawn | End | Operate | Stamp | Insist | Open | Commit
     | Coordinate | Absorb | Enter | Begin | Done | Complete | Compensate | Compensated | Resume
     | OwnInstruction
 )  # fmt: skip

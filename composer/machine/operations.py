@@ -23,6 +23,7 @@ from ..values import (
     truthy,
 )
 from . import history, instructions
+from .acquiring import ACQUIRING
 from .branches import BRANCHING
 from .commands import Annotate
 from .cursor import popped
@@ -39,6 +40,7 @@ from .frames import (
 )
 from .hearing import HEARING
 from .sagas.operations import UNDOING
+from .serving import SERVING
 from .steps import INVOKING, inspect
 from .timeouts import limited
 from .transactions.operations import TRANSACTING
@@ -315,6 +317,8 @@ OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     **INVOKING,
     **BRANCHING,
     **HEARING,
+    **SERVING,
+    **ACQUIRING,
     **TRANSACTING,
     **UNDOING,
 }

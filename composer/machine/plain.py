@@ -14,7 +14,7 @@ from ..values import (
 )
 from . import history, timeouts
 from .dialect import SILENT
-from .events import Completed, Failed, Resolved, Resumed, TimerFired
+from .events import Acquired, Completed, Failed, Resolved, Resumed, TimerFired
 from .operations import OPERATIONS
 from .sagas.operations import doubt, is_unknown, take_logs, with_doubt
 from .steps import COMMANDS, inspect
@@ -125,6 +125,8 @@ class Plain:
                 return Failed(entry["turn"], Failure(entry["code"], entry["value"], raised))
             case history.TIMER_FIRED | history.TIMED_OUT:
                 return TimerFired()
+            case history.LIMIT_ENTERED:
+                return Acquired(entry["turn"], entry["limit"])
             case history.RESUMED:
                 return Resumed(entry.get("value"))
             case history.RESOLVED:

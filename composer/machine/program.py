@@ -15,9 +15,10 @@ from ..errors import ExpressionError, ProgramError
 from ..expressions import Template, parse_predicate
 from ..values import MADE_DEPTH, flaw
 from .inbox import check_want
-from .instructions import Adopt, Enter, Guard, Instruction, Invoke, Open, Operate
+from .instructions import Adopt, Enter, Guard, Instruction, Invoke, Open, Operate, Restart
 from .plain import PLAIN
 from .retries import RetryPolicy
+from .update_instructions import Serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,12 +47,19 @@ class Program:
     queries: dict[str, Template] = field(default_factory=dict, compare=False)  # by name
     hash: str = field(init=False, default="")
     spans: bool = field(init=False, compare=False, default=False)  # has transactions or sagas
+    updates: tuple[str, ...] = field(init=False, compare=False, default=())  # names, each once
+    restarts: bool = field(init=False, compare=False, default=False)  # may continue as a new run
 
     def __post_init__(self) -> None:
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         object.__setattr__(self, "hash", sha256(text.encode()).hexdigest())
         spans = any(isinstance(step, (Enter, Open)) for step in self.instructions)
         object.__setattr__(self, "spans", spans)
+        served = [step.targets for step in self.instructions if isinstance(step, Serve)]
+        names = tuple(dict.fromkeys(name for targets in served for name in targets))
+        object.__setattr__(self, "updates", names)
+        restarts = any(isinstance(step, Restart) for step in self.instructions)
+        object.__setattr__(self, "restarts", restarts)
 
     @property
     def actions(self) -> list[str]:
@@ -178,6 +186,10 @@ _TEMPLATES: _Codec = (
     lambda value: {name: template.to_json() for name, template in value.items()},
     lambda doc: {name: Template.from_json(item) for name, item in doc.items()},
 )
+_PREDICATES: _Codec = (
+    lambda value: {name: predicate.to_json() for name, predicate in value.items()},
+    lambda doc: {name: parse_predicate(item) for name, item in doc.items()},
+)
 _CODECS: dict[str, _Codec] = {
     "action": _TEXT,
     "all": _plain(bool),
@@ -186,12 +198,14 @@ _CODECS: dict[str, _Codec] = {
         lambda value: [list(indexes) for indexes in value],
         lambda doc: tuple(map(_INDEXES[1], doc)),
     ),
+    "answers": _TEMPLATES,
     "assignments": _TEMPLATES,
     "bound": _TEXT,
     "branches": _INDEXES,
     "calls": _TEMPLATE,
     "code": _TEXT,
     "concurrency": _plain(int, NoneType),
+    "concurrent": _plain(int, NoneType),
     "count": _NUMBER,
     "decide": _NUMBER,
     "done": _NUMBER,
@@ -206,6 +220,7 @@ _CODECS: dict[str, _Codec] = {
     "group": _NUMBER,
     "how": _TEXT,
     "items": _TEMPLATE,
+    "key": _TEMPLATE,
     "many": _NUMBER,
     "message": _TEMPLATE,
     "names": _NAMES,
@@ -214,9 +229,14 @@ _CODECS: dict[str, _Codec] = {
     "otherwise": _NUMBER,
     "path": _TEXT,
     "payload": _TEMPLATE,
+    "per_minute": _plain(int, NoneType),
     "pivot": _plain(bool),
     "policy": (RetryPolicy.to_json, RetryPolicy.from_json),
     "predicate": _PREDICATE,
+    "sets": (
+        lambda value: {name: _TEMPLATES[0](templates) for name, templates in value.items()},
+        lambda doc: {name: _TEMPLATES[1](templates) for name, templates in doc.items()},
+    ),
     "state": _plain(str, NoneType),
     "targets": (
         lambda value: value,
@@ -236,6 +256,7 @@ _CODECS: dict[str, _Codec] = {
     ),
     "unnamed": _NUMBER,
     "until": _plain(bool),
+    "validators": _PREDICATES,
     "variables": _plain(dict),
     "want": (lambda value: value, check_want),
 }

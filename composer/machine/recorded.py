@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .inbox import Want
 
 MESSAGES = (history.MESSAGE_RECEIVED, history.MESSAGE_DROPPED, history.MESSAGE_CONSUMED)
+UPDATES = (history.UPDATE_ACCEPTED, history.UPDATE_COMPLETED, history.UPDATE_FAILED)
 TIMERS = (history.TIMER_FIRED, history.TIMED_OUT)
 
 

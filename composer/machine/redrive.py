@@ -17,15 +17,16 @@ from ..freezing import changed
 from ..values import Success
 from . import history
 from .dialect import Started
-from .events import Completed, Event, Failed, Heard
+from .events import Acquired, Completed, Event, Failed, Heard
 from .execution import Execution
 from .fiber import ROOT, Fiber
 from .frames import Attempts
 from .instructions import Invoke as InvokeInstruction
 from .listening import wanted
-from .recorded import MESSAGES, TIMERS, Post, as_timed
+from .recorded import MESSAGES, TIMERS, UPDATES, Post, as_timed
+from .serving import Update
 from .timeouts import deadlines_of
-from .waits import Hearing, Invoking, Paused
+from .waits import Acquiring, Hearing, Invoking, Paused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -156,7 +157,7 @@ def _generations(entries: Sequence[StoredEntry]) -> Iterator[Sequence[StoredEntr
 class _Replay:
     """The execution that is replayed, its messages, and the ended branches of joins that are not over."""
 
-    __slots__ = ("began", "ended", "execution", "number", "post")
+    __slots__ = ("began", "ended", "execution", "number", "post", "settled")
 
     def __init__(self, execution: Execution) -> None:
         self.execution = execution
@@ -164,6 +165,7 @@ class _Replay:
         self.began: dict[tuple[str, int], int] = {}
         self.post = Post()
         self.ended: dict[str, Fiber] = {}
+        self.settled: dict[str, Outcome] = {}  # of updates, by id
 
     def generation(self, entries: Sequence[StoredEntry], first: int) -> Outcome | None:
         """Delivers the recorded events; `first` is the number of the first entry. Returns the outcome, if the execution ends."""
@@ -177,6 +179,8 @@ class _Replay:
             place = (entry["fiber"], entry["turn"])
             if entry["type"] == history.STEP_SCHEDULED:
                 targets[place] = entry.get("action")
+            elif entry["type"] in UPDATES:
+                outcome = self._update(entry, broken=broken) or outcome
             elif entry["type"] in MESSAGES:
                 outcome = self._message(entry, broken=broken) or outcome
             elif entry["type"] == history.BRANCH_FAILED:
@@ -215,6 +219,28 @@ class _Replay:
             raise RedriveError(_divergence(entry, "does not wait for it"))
         return None
 
+    def _update(self, entry: StoredEntry, *, broken: bool) -> Outcome | None:
+        """An update was accepted, or ended: then it has ended in the replay, too, or is given up now."""
+        machine, id = self.execution, entry["update"]
+        root = machine.fibers.get(ROOT)
+        if entry["type"] == history.UPDATE_ACCEPTED:
+            changes = machine.update(Update(id, entry["name"], entry["value"]), entry["at"])
+            moved = root is None or root.turn != entry["turn"]
+            if not broken and (changes.stale or moved):
+                raise RedriveError(_divergence(entry, "stands elsewhere"))
+            return None if changes.stale else self.proceed(changes, entry["at"])
+        settled = self.settled.get(id)
+        fiber = next((f for f, asked in machine.updates.items() if asked.update == id), None)
+        if entry["type"] == history.UPDATE_COMPLETED:
+            if not broken and settled != Success(entry["value"]):
+                raise RedriveError(_divergence(entry, "gives another answer"))
+            return None
+        if isinstance(settled, Success) and not broken:
+            raise RedriveError(_divergence(entry, "answers it"))
+        if fiber is not None:
+            return self.proceed(machine.withdraw(fiber, entry["at"]), entry["at"])
+        return None
+
     def _event(
         self, event: Event, entry: StoredEntry, target: JSON, *, broken: bool
     ) -> Outcome | None:
@@ -243,6 +269,7 @@ class _Replay:
 
     def _keep(self, changes: Changes) -> None:
         _keep(self.ended, changes)
+        self.settled |= {each.id: each.outcome for each in changes.updates}
         for name, fiber in changes.fibers.items():
             if isinstance(fiber.wait, Hearing):
                 self.began.setdefault((name, fiber.turn), self.number)
@@ -282,6 +309,8 @@ def _waiting_for(fiber: Fiber, event: Event, entry: StoredEntry) -> Fiber | None
     match event:
         case Completed(turn=turn) | Failed(turn=turn):
             waits = isinstance(fiber.wait, Invoking) and fiber.turn == turn
+        case Acquired(turn=turn):
+            waits = isinstance(fiber.wait, Acquiring) and fiber.turn == turn
         case _:
             waits = isinstance(fiber.wait, Paused)
     return fiber if waits else None

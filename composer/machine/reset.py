@@ -61,6 +61,8 @@ def reset(  # noqa: PLR0913  a run, a place in its history, and what is told of 
     """
     if about_cancelled(entries):
         raise ResetError("the execution was asked to cancel by then: choose an entry before that")
+    if entries[-1]["type"] == history.EXECUTION_CONTINUED:
+        raise ResetError(_OVER)
     try:
         execution, outcome, ended, began = replayed(id, program, entries, limits)
     except RedriveError as error:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .conductor import reissue
+from .fiber import ROOT
+from .queries import state_of
+from .stretches import Stretch
 from .waits import Invoking, Paused
 
 if TYPE_CHECKING:
@@ -12,7 +15,9 @@ if TYPE_CHECKING:
     from .commands import Invoke
     from .cursor import Context
     from .fiber import Fiber
+    from .forks import Forks
     from .program import Program
+    from .queries import QueryState
 
 
 class Standing:
@@ -23,7 +28,17 @@ class Standing:
         fibers: dict[str, Fiber]
         program: Program
 
+        last: QueryState | None
+        _forks: Forks
+        _overlong: dict[str, int]
+
         def _context(self, now_ms: int) -> Context: ...
+
+    @property
+    def seen(self) -> QueryState | None:
+        """The state that queries see: the present one, or that of its end."""
+        root = self.fibers.get(ROOT)
+        return self.last if root is None else state_of(self.program, root)
 
     def pending(self, now_ms: int) -> list[tuple[str, Invoke]]:
         """The invocations under way, which are sent again after a crash."""
@@ -60,3 +75,15 @@ class Standing:
             for fiber in self.fibers.values()
             if isinstance(fiber.wait, Paused) and fiber.wait.stuck
         ]
+
+    @property
+    def stretch(self) -> Stretch | None:
+        """The evaluation to make next. It does not depend on the execution, which may change meanwhile."""
+        for fiber, since_ms in self._overlong.items():
+            return Stretch(self.program, self.fibers[fiber], self._context(since_ms))
+        return None
+
+    @property
+    def ready(self) -> bool:
+        """True if there is work that needs no event."""
+        return bool(self._forks.ready or self._overlong)

@@ -108,6 +108,14 @@ def _told(cursor: Cursor, i: instructions.Tell, turn: int) -> Invoke | Failure:
     )
 
 
+def _restarted(cursor: Cursor, i: instructions.Restart, turn: int) -> Invoke | Failure:
+    made = i.template.fill(cursor.scope())
+    if type(made) is Failure:
+        return made
+    activation = cursor.activation_of(turn)
+    return Invoke(turn, activation, boxed(made), action=i.action or None, restart=True)
+
+
 COMMANDS: dict[type[Any], Callable[[Cursor, Any, int], Invoke | Failure]] = {
     instructions.Invoke: _asked,
     instructions.Call: _called,
@@ -116,6 +124,7 @@ COMMANDS: dict[type[Any], Callable[[Cursor, Any, int], Invoke | Failure]] = {
     instructions.Adopt: _adopted,
     instructions.InvokeNamed: _named,
     instructions.Tell: _told,
+    instructions.Restart: _restarted,
 }
 """The command of each instruction that invokes, for the wait of a turn."""
 
@@ -174,6 +183,7 @@ INVOKING: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     instructions.InvokeNamed: _invoke,
     instructions.Consult: _invoke,
     instructions.Tell: _invoke,
+    instructions.Restart: _invoke,
     instructions.Adopt: _invoke,
     instructions.Operate: _operate,
     instructions.Conduct: _conduct,

@@ -68,6 +68,26 @@ class Hearing(Part):
 
 
 @frozen
+class Watching(Part):
+    """Waits until its instruction's predicate over variables holds, since an instant."""
+
+    since_ms: int
+
+
+@frozen
+class Acquiring(Part):
+    """Waits for a slot of a limit, at a place in its line, since an instant; see `acquiring`.
+
+    `limit` is "" and `place` 0 until whoever keeps the line has answered.
+    """
+
+    key: str
+    limit: str = ""
+    place: int = 0
+    since_ms: int = 0
+
+
+@frozen
 class Joining(Part):
     """Waits for the fibers that it forked; with an `unwind_reason`, unwinds when the last of them has ended."""
 
@@ -96,7 +116,7 @@ class Paused(Part):
         return cls(**{**doc, "failure": outcome_from_json(doc["failure"], load)})
 
 
-Wait: TypeAlias = Invoking | Sleeping | Hearing | Joining | Paused
+Wait: TypeAlias = Invoking | Sleeping | Hearing | Watching | Acquiring | Joining | Paused
 
 
 def invoking(wait: Wait | None) -> bool:

@@ -52,6 +52,9 @@ def timeline(entries: Iterable[EntryDoc]) -> list[Line]:
         place = entry["fiber"], entry["turn"]
         if entry["type"] in _BEGINNINGS:
             open_entries[place] = number, entry
+        elif entry["type"] == history.LIMIT_AWAITED:
+            open_entries[place] = number, entry
+            accepted[place] = f"waits ({entry['before']} before it)"
         elif entry["type"] == history.STEP_ACCEPTED and place in open_entries:
             accepted[place] = "will answer later"
         elif entry["type"] in _DESCRIPTIONS:
@@ -75,20 +78,22 @@ def _line(described: Description, entry: EntryDoc, at_ms: int, took_ms: int | No
     return Line(at_ms, depth, described.tone, described.label, took_ms, described.note)
 
 
+_LABELS = {"width": "fork of {}", "tell": "tell {}", "until": "wait", "limit": "limit {}"}
+
+
 def _step(first: EntryDoc) -> str:
     """The label of a step: its action without the namespace, or its function by its place."""
     if "entities" in first:
         told = [f"{_local(action)} {key}" for action, key in first["entities"]]
         return f"{first['message']} {', '.join(told)}"
+    if "next" in first:
+        return "continue as new"
     if "action" in first:
         name = _local(first["action"])
         return f"{first['message']} {name} {first['key']}" if "message" in first else name
-    if "width" in first:
-        return f"fork of {first['width']}"
-    if "tell" in first:
-        return f"tell {first['tell']}"
-    if "until" in first:
-        return "wait"
+    for name, label in _LABELS.items():
+        if name in first:
+            return label.format(first[name])
     if first.get("path") == "":
         return "conductor action"
     return f"λ {first.get('path', '')}".rstrip()
@@ -170,6 +175,7 @@ _DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
     history.EXECUTION_SUCCEEDED: lambda e, _: Description("good", "succeeded", _value(e)),
     history.EXECUTION_FAILED: lambda e, _: Description("bad", "failed", _error(e)),
     history.EXECUTION_CANCELLED: lambda _, __: Description("bad", "cancelled"),
+    history.EXECUTION_CONTINUED: lambda e, _: Description("good", "continued", f"as run {e['next']}"),
     history.EXECUTION_REDRIVEN: lambda _, __: Description("wait", "redriven"),
     history.EXECUTION_RESET: lambda e, _: Description("wait", f"{e['how']} of {e['from']} at entry {e['entry']}", e.get("reason", "")),
     history.CANCEL_REQUESTED: lambda _, __: Description("wait", "cancel requested"),
@@ -194,6 +200,7 @@ _DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
     history.MESSAGE_RECEIVED: lambda e, _: Description("plain", f"told {e['name']}", _value(e)),
     history.MESSAGE_CONSUMED: lambda e, _: Description("good", "received", _entries(e)),
     history.MESSAGE_DROPPED: lambda e, _: Description("wait", "dropped", _entries(e)),
+    history.LIMIT_ENTERED: lambda e, first: Description("plain", _step(e), "waited" if first else ""),
     history.TRANSACTION_STARTED: lambda e, _: Description("plain", "transaction", e["transaction"]),
     history.TRANSACTION_COMMITTED: lambda e, _: Description("good", "committed", e["transaction"]),
     history.TRANSACTION_ABORTED: lambda e, _: Description("bad", "aborted", _error(e)),

@@ -60,7 +60,9 @@ _HOME = _API + "/namespaces/{namespace}"
 _EXECUTION = _HOME + "/executions/{id}"
 _LETTER = _HOME + "/dead-letters/{id}"
 _SCHEDULE = _HOME + "/schedules/{name}"
+_BATCH = _HOME + "/batches/{id}"
 _QUEUE = _HOME + "/queues/{name}"
+_LIMIT = _HOME + "/limits/{name}"
 _OPERATED = _API + "/operator/namespaces"
 _LAMBDA = "/2015-03-31/functions"
 
@@ -161,6 +163,8 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     f"POST {_EXECUTION}/answer": Permission(Right.INVOKE, "answer"),
     f"GET {_EXECUTION}/queries": LOOK,
     f"GET {_EXECUTION}/queries/{{name}}": LOOK,
+    f"POST {_EXECUTION}/updates/{{name}}": Permission(Right.INVOKE, "update"),
+    f"GET {_EXECUTION}/updates/{{name}}/{{update}}": LOOK,
     f"GET {_EXECUTION}/messages": LOOK,
     f"POST {_EXECUTION}/messages/{{name}}": Permission(Right.INVOKE, "tell"),
     f"POST {_EXECUTION}/annotate": _deploy("annotate"),
@@ -174,6 +178,10 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     f"GET {_LETTER}": LOOK,
     f"DELETE {_LETTER}": _deploy("delete"),
     f"POST {_LETTER}/retry": _deploy("retry"),
+    f"GET {_HOME}/waiting-limits": LOOK,
+    f"GET {_LIMIT}": LOOK,
+    f"PUT {_LIMIT}": _deploy("put"),
+    f"DELETE {_LIMIT}": _deploy("delete"),
     f"GET {_HOME}/queues": LOOK,
     f"GET {_QUEUE}": LOOK,
     f"PUT {_QUEUE}": _deploy("put"),
@@ -194,6 +202,10 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     f"POST {_SCHEDULE}/resume": _deploy("resume"),
     f"POST {_SCHEDULE}/trigger": Permission(Right.INVOKE, "trigger"),
     f"POST {_SCHEDULE}/backfill": Permission(Right.INVOKE, "backfill"),
+    f"GET {_HOME}/batches": LOOK,
+    f"POST {_HOME}/batches": Permission(Right.INVOKE, "create"),  # all but `tell` need DEPLOY
+    f"GET {_BATCH}": LOOK,
+    f"DELETE {_BATCH}": _deploy("cancel"),
     f"GET {_HOME}/adapters": READ,
     f"POST {_HOME}/adapters/check": Permission(
         Right.DEPLOY

@@ -98,7 +98,7 @@ class Client:
         user, _, key = auth.partition(":")
         self._headers = {"Authorization": basic(user, key), "User-Agent": "xingqiao"}
         self.url, self.auth, self.ca = url, auth, ca
-        self._place = place or Place(
+        self.place = place or Place(
             url=url, auth=auth, ca=ca, url_from="--url", auth_from="--auth", options=OPTIONS
         )
         context = None if ca is None else tls_context(ca)
@@ -146,6 +146,7 @@ class Client:
         method: str,
         id: str,
         rest: str = "",
+        /,
         *,
         of: str = EXECUTIONS,
         body: Any = None,
@@ -176,7 +177,7 @@ class Client:
             response = self._http.request(method, request.target, request.content(), sent)
         except FAILURES as error:
             late = isinstance(error, TimeoutError)
-            why = self._place.unreached(error, str(error), cut=isinstance(error, BROKEN_OFF))
+            why = self.place.unreached(error, str(error), cut=isinstance(error, BROKEN_OFF))
             raise ApiError(
                 f"the server at {self.url} cannot be reached: {why}",
                 exit_code=TIMED_OUT if late else UNREACHED,
@@ -184,11 +185,11 @@ class Client:
         try:
             told = answer(response.status, dict(response.headers), response.content)
         except ValueError:
-            raise ApiError(self._place.not_json(response.status)) from None
+            raise ApiError(self.place.not_json(response.status)) from None
         if told.is_refusal:
             why = told.why(request)
             if told.status == UNAUTHORIZED:
-                why = self._place.unauthorized(why)
+                why = self.place.unauthorized(why)
             raise ApiError(why, told.status, request=(method, path))
         return told.status, told.document
 

@@ -69,7 +69,11 @@ def retry(client: Client, ids: tuple[str, ...], *, as_json: bool) -> None:
             found = client.ask("POST", f"dead-letters/{id}/retry")
             answers.append(found)
             if not as_json:
-                output.done(f"dead letter {id} is retried: activation {found['activationId']}")
+                activation = found["activationId"]
+                what = (
+                    f"activation {activation}" if activation else "no rule of the trigger is active"
+                )
+                output.done(f"dead letter {id} is retried: {what}")
 
 
 @dead_letter.command()

@@ -37,7 +37,7 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Show the changes, and c
 @click.option(
     "--prune",
     is_flag=True,
-    help="Remove actions that were deployed from the same files and are no longer in them.",
+    help="Remove actions and schedules that were deployed from the same files and are no longer in them.",
 )
 @click.option(
     "--replace",
@@ -58,11 +58,12 @@ def deploy(  # noqa: PLR0913  its options
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Deploy compositions, actions and state machines from files.
+    """Deploy everything that files and folders define.
 
-    A FILE is a .py, .js, .zip, .json (a composition) or .asl.json (a state machine) file. A .py file is run
-    to find its compositions; each is deployed under the name of its variable, with the actions that it
-    defines. A .py file without compositions but with a function `main` becomes one action.
+    A FILE is a .py, .js, .zip, .json (a composition), .asl.json (a state machine) or .schedule.json file.
+    A .py file is run to find its compositions and schedules. Each composition is deployed under the name
+    of its variable, with the actions that it defines. A .py file without compositions but with a function
+    `main` becomes one action.
 
     All files at the top of a FOLDER are deployed together, except .json files. A FOLDER that has a
     package.json or a __main__.py is one action.
@@ -91,19 +92,19 @@ def deploy(  # noqa: PLR0913  its options
 def undeploy(
     client: Client, paths: tuple[Path, ...], *, yes: bool, dry_run: bool, as_json: bool
 ) -> None:
-    """Remove the actions that were deployed from files and folders.
+    """Remove actions and schedules that were deployed from files.
 
     The command names the rules and other actions that still use an action, and asks before it removes.
-    Running executions continue. The FILE or the FOLDER
+    Running executions continue, also those that a schedule has started. The FILE or the FOLDER
     need not exist any more.
     """
     found = deployments.removal(client, paths)
     if not found.steps:
         names = ", ".join(found.body["origins"])
         if as_json:
-            output.write_json({"dryRun": dry_run, "actions": [], "warnings": []})
+            output.write_json({"dryRun": dry_run, **found.shown()})
         else:
-            output.done(f"nothing to remove: the server has no action from {names}")
+            output.done(f"nothing to remove: the server has no action and no schedule from {names}")
         return
     if not (yes or dry_run):
         for step in found.steps:
@@ -116,7 +117,7 @@ def undeploy(
 
 def _show(found: Plan, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
-        output.write_json({"dryRun": dry_run, "actions": found.steps, "warnings": found.warnings})
+        output.write_json({"dryRun": dry_run, **found.shown()})
         return
     for step in found.steps:
         click.echo(_line(step))
@@ -129,7 +130,8 @@ def _show(found: Plan, *, dry_run: bool, as_json: bool) -> None:
 def _line(step: dict[str, Any]) -> str:
     """One line of the diff."""
     change = step["change"]
-    said = f"{_MARKS[change]} {step['name']} {step['version']} ({step['kind']})"
+    version = f" {step['version']}" if "version" in step else ""
+    said = f"{_MARKS[change]} {step['name']}{version} ({step['kind']})"
     if step["fields"]:
         said += f": {', '.join(step['fields'])}"
     if change == "orphaned":

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .definitions import Document
 
 ROUTE = "deployments"
+SCHEDULE = "schedule"  # the kind of a step that is no action's
 UNKNOWN = (404, 405)
 STARTS = {"package.json": NODE, "__main__.py": PYTHON}  # a folder with one of them is an action
 CODE = (".py", ".js", ".mjs", ".zip")
@@ -41,7 +42,8 @@ class Options:
     Args:
         name: the name to deploy under, if there is one definition.
         type: `STANDARD` or `EXPRESS`, for state machines; None if the files say it.
-        prune: remove the actions that earlier deployments of the same files made, and that are in them no more.
+        prune: remove the actions and schedules that earlier deployments of the same files made, and that are in them no
+            more.
         replace: take names that belong to something else.
     """
 
@@ -56,12 +58,19 @@ class Plan:
     """A deployment, and the server's answer of what it would change.
 
     `steps` are objects with `name`, `change` (`new`, `changed`, `unchanged`, `removed` or `orphaned`), `kind`,
-    `version`, `fields` and `usedBy`.
+    `version`, `fields` and `usedBy`: those of actions, then those of schedules, of the kind `schedule`, which have
+    no version.
     """
 
     body: dict[str, Any]
     steps: list[dict[str, Any]]
     warnings: list[str]
+
+    def shown(self) -> dict[str, Any]:
+        """The plan as an object: `actions`, `schedules` and `warnings`."""
+        scheduled = [step for step in self.steps if step["kind"] == SCHEDULE]
+        actions = [step for step in self.steps if step not in scheduled]
+        return {"actions": actions, "schedules": scheduled, "warnings": self.warnings}
 
     @property
     def changes(self) -> bool:
@@ -73,7 +82,7 @@ def plan(client: Client, paths: Sequence[Path], options: Options | None = None) 
     """Reads files and folders, and asks the server what their deployment would change.
 
     Raises:
-        FileError, CaptureError, ProjectError, RequirementsError: a file cannot be deployed.
+        FileError, CaptureError, ProjectError, RequirementsError, ScheduleError: a file cannot be deployed.
         ApiError: the server refuses the deployment.
     """
     options = options or Options()
@@ -83,12 +92,14 @@ def plan(client: Client, paths: Sequence[Path], options: Options | None = None) 
             found.read(path, options)
     if options.name is not None:
         found.check_named(options.name)
-    body = {
+    body: dict[str, Any] = {
         "actions": [*found.actions.values()],
         "origins": [] if options.name is not None else found.origins,  # it may have other names
         "prune": options.prune,
         "replace": options.replace,
     }
+    if found.schedules:  # a server of an earlier version does not know the field
+        body["schedules"] = [*found.schedules.values()]
     return _planned(client, body, found.warnings)
 
 
@@ -125,7 +136,8 @@ def _asked(client: Client, body: dict[str, Any], warnings: list[str], *, dry_run
             ) from error
         raise
     told = [text for text in answer["warnings"] if text not in warnings]
-    return Plan(body, answer["actions"], [*warnings, *told])
+    steps = [*answer["actions"], *answer.get("schedules", [])]
+    return Plan(body, steps, [*warnings, *told])
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -136,9 +148,10 @@ class _Found:
     """The definitions in files and folders, by name."""
 
     actions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    schedules: dict[str, dict[str, Any]] = field(default_factory=dict)
     origins: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    _files: dict[str, Path] = field(default_factory=dict)
+    _files: dict[tuple[str, str], Path] = field(default_factory=dict)
 
     def read(self, path: Path, options: Options) -> None:
         """Adds the definitions of a file or a folder."""
@@ -154,7 +167,7 @@ class _Found:
         if not parts:
             raise files.FileError(
                 f"{path} has nothing to deploy: add a .py file with a composition or an "
-                "@composer.action, or a .js, .zip or .asl.json file"
+                "@composer.action, or a .js, .zip, .asl.json or .schedule.json file"
             )
         for file in parts:
             self._file(file, options)
@@ -173,17 +186,22 @@ class _Found:
                 _add_node_requirements(path, document["exec"])
         for name, document in documents.items():
             self._add(name, document, path)
+        for name, document in contents.schedules.items():
+            self._put(self.schedules, {"name": name, "document": document}, path)
 
     def _add(self, name: str, document: Document, path: Path) -> None:
-        before = self.actions.get(name)
+        self._put(self.actions, {"name": name, "definition": document}, path)
+
+    def _put(self, found: dict[str, dict[str, Any]], made: dict[str, Any], path: Path) -> None:
+        name, kind = made["name"], "name" if found is self.actions else "schedule"
+        before = found.get(name)
         if before is None:
-            origin = project_at(path.parent).origin(path)
-            self.actions[name] = {"name": name, "origin": origin, "definition": document}
-            self._files[name] = path
-        elif before["definition"] != document:
+            found[name] = {**made, "origin": project_at(path.parent).origin(path)}
+            self._files[kind, name] = path
+        elif any(before[key] != value for key, value in made.items()):
             raise files.FileError(
-                f"{path}: the name {name!r} is also defined in {self._files[name]}, in another way: "
-                "rename one of them"
+                f"{path}: the {kind} {name!r} is also defined in {self._files[kind, name]}, in another "
+                "way: rename one of them"
             )
 
     def check_named(self, name: str) -> None:
@@ -214,7 +232,7 @@ def _is_part(path: Path) -> bool:
     if not path.is_file() or path.name.startswith("."):
         return False
     if path.suffix != ".py":
-        return files.is_machine(path) or path.suffix in CODE
+        return files.is_machine(path) or files.is_schedule(path) or path.suffix in CODE
     if path.name.startswith("test_") or path.name in ("conftest.py", "setup.py", "__init__.py"):
         return False
     try:

@@ -218,11 +218,12 @@ def _deploy_all(client: Client, paths: Sequence[Path], changes: Collection[str])
         return
     shown = [step for step in found.steps if step["change"] in changes]
     for step in shown:
-        output.done(f"{step['name']} {step['version']} ({step['kind']})")
+        version = f" {step['version']}" if "version" in step else ""
+        output.done(f"{step['name']}{version} ({step['kind']})")
     for text in found.warnings:
         output.warning(text)
-    if shown:
-        print(f"  xingqiao invoke {shown[-1]['name']} --follow", flush=True)
+    if actions := [step["name"] for step in shown if step["kind"] != deployments.SCHEDULE]:
+        print(f"  xingqiao invoke {actions[-1]} --follow", flush=True)
 
 
 # --- logs --------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from .options import (
 from .queries import query
 from .resets import fork, reset
 from .standing import show
+from .updates import update
 from .watching import logs, watch
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
 SHOWN = 30
 REDRIVE_WAIT_MS = 1000  # time for an execution to fail again
 FAILED = ("failed", "timed_out")
-STATUSES = ("running", "paused", "stuck", "succeeded", "failed", "timed_out", "cancelled")
+STATUSES = (
+    "running", "paused", "stuck", "succeeded", "failed", "timed_out", "cancelled", "continued",
+)  # fmt: skip
 
 
 @click.group()
@@ -54,6 +57,7 @@ execution.add_command(fork)
 execution.add_command(query)
 execution.add_command(tell)
 execution.add_command(messages)
+execution.add_command(update)
 execution.add_command(count)
 execution.add_command(annotate)
 

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 FORBIDDEN, NOT_FOUND, CONFLICT = 403, 404, 409
 KINDS = {"actions": "action", "packages": "package", "triggers": "trigger", "rules": "rule"}
-RECORDS = {"activations": "activation", "executions": "execution"}
+RECORDS = {
+    "activations": "activation",
+    "executions": "execution",
+    "batches": "batch",
+    "limits": "limit",
+}
 _MISSING = "The requested resource does not exist."
 _EXISTS = "resource already exists"
 _OTHER_KIND = "is not in this collection"
@@ -82,7 +87,7 @@ def _text(client: Client, error: ApiError, method: str, named: _Named) -> str | 
         )
     if error.status == NOT_FOUND and _MISSING in text:
         return _missing(client, method, named)
-    if error.status == CONFLICT and _EXISTS in text and named.kind:
+    if error.status == CONFLICT and _EXISTS in text and named.collection in KINDS:
         return (
             f"the {named.kind} {named.shown!r} exists already: change it with "
             f"`xingqiao {named.kind} update {named.shown}`"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ... import composer
 from ...actions import MACHINE, NODE, PYTHON
 from ...composer import ActionFunction, Composition, CompositionError, Error
+from . import schedule_files
 from .definitions import Document, Sender
 from .locating import located
 from .projects import packed, project_at
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 MACHINE_SUFFIX = ".asl.json"
+SCHEDULE_SUFFIX = ".schedule.json"
 _KINDS = {".py": PYTHON, ".js": NODE, ".mjs": NODE, ".cjs": NODE}
 Exec: TypeAlias = "dict[str, Any]"
 """The `exec` of such a document."""
@@ -41,12 +43,14 @@ class Contents:
     actions: documents of actions, by name.
     functions: functions marked `@composer.action`, by name.
     compositions: compositions, by name; the last is the main one.
+    schedules: schedules, by name.
     sender: makes the definitions of functions; None if there are none.
     """
 
     actions: dict[str, Document] = field(default_factory=dict)
     functions: dict[str, ActionFunction[..., Any]] = field(default_factory=dict)
     compositions: dict[str, Composition] = field(default_factory=dict)
+    schedules: dict[str, Document] = field(default_factory=dict)
     sender: Sender | None = None
 
     def documents(self) -> dict[str, Document]:
@@ -151,7 +155,7 @@ def _kind(path: Path) -> str:
 
 
 def read(path: Path, name: str | None = None, offered: Collection[str] = OFFERED) -> Contents:
-    """Reads a file: `.py`, `.json` (a composition), `.asl.json` (a state machine), `.js` or `.zip`.
+    """Reads a file: `.py`, `.json` (a composition), `.asl.json` (a state machine), `.schedule.json`, `.js` or `.zip`.
 
     Args:
         path: the file.
@@ -168,11 +172,16 @@ def read(path: Path, name: str | None = None, offered: Collection[str] = OFFERED
     if is_machine(path):
         document: Document = {"exec": {"kind": MACHINE, "definition": definition(path)}}
         return Contents(actions={name or path.name.removesuffix(MACHINE_SUFFIX): document})
+    if is_schedule(path):
+        return Contents(
+            schedules=schedule_files.of_file(path, name or path.name.removesuffix(SCHEDULE_SUFFIX))
+        )
     if path.suffix == ".json":
         return Contents(compositions={name or path.stem: _composition(path)})
     if path.suffix != ".py":
         raise FileError(
-            f"{path} has an unknown file type: give a .py, .js, .mjs, .zip, .json or .asl.json file"
+            f"{path} has an unknown file type: give a .py, .js, .mjs, .zip, .json, .asl.json or "
+            ".schedule.json file"
         )
     return _python(path, name, offered)
 
@@ -180,6 +189,11 @@ def read(path: Path, name: str | None = None, offered: Collection[str] = OFFERED
 def is_machine(path: Path) -> bool:
     """True if the name of a file is that of a state machine."""
     return path.name.endswith(MACHINE_SUFFIX)
+
+
+def is_schedule(path: Path) -> bool:
+    """True if the name of a file is that of a schedule."""
+    return path.name.endswith(SCHEDULE_SUFFIX)
 
 
 def definition(path: Path) -> str:
@@ -229,11 +243,12 @@ def _python(path: Path, name: str | None, offered: Collection[str]) -> Contents:
     for composition in contents.compositions.values():
         _collect(composition, contents)
     _check_names(path, contents)
-    if not (contents.functions or contents.compositions or contents.actions):
+    contents.schedules = schedule_files.of_module(path, module)
+    if not (contents.functions or contents.compositions or contents.actions or contents.schedules):
         if not callable(getattr(module, "main", None)):
             raise FileError(
-                f"{path} defines nothing to deploy: add a composition, an @composer.action or a "
-                "function 'main'"
+                f"{path} defines nothing to deploy: add a composition, an @composer.action, a "
+                "schedule or a function 'main'"
             )
         code = path.read_text("utf-8")
         assert contents.sender is not None  # noqa: S101  it is made above

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
 
-_ATTRIBUTE = click.option(
+attribute_option = click.option(
     "--attribute", "-A", multiple=True, metavar="NAME=VALUE",
     help="Attribute to find the execution by. The value is read as JSON, else as plain text. Repeatable.",
 )  # fmt: skip
-_MEMO = click.option("--memo", help="Note to show with the execution. It is read as JSON, else as plain text.")  # fmt: skip
+memo_option = click.option("--memo", help="Note to show with the execution. It is read as JSON, else as plain text.")  # fmt: skip
 where = click.option("--where", metavar="FILTER", help="Filter, such as \"status = 'failed' and customer in ('a', 'b') "
                      'order by started desc".')  # fmt: skip
 
@@ -32,20 +32,20 @@ where = click.option("--where", metavar="FILTER", help="Filter, such as \"status
 def described(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command that starts an execution `--attribute` and `--memo`; both become options of the start."""
 
-    @_ATTRIBUTE
-    @_MEMO
+    @attribute_option
+    @memo_option
     @wraps(command)
     def with_description(
         *args: Any, attribute: tuple[str, ...], memo: str | None, **options: Any
     ) -> Any:
-        given = _given(attribute, memo)
+        given = description_of(attribute, memo)
         query = {name: json.dumps(value) for name, value in given.items()}
         return command(*args, **options, **query)
 
     return with_description
 
 
-def _given(attribute: Iterable[str], memo: str | None) -> dict[str, JSON]:
+def description_of(attribute: Iterable[str], memo: str | None) -> dict[str, JSON]:
     given: dict[str, JSON] = {}
     if pairs := [_pair(text) for text in attribute]:
         given["attributes"] = values(pairs)
@@ -92,8 +92,8 @@ def count(client: Client, where: str | None, group: str | None, *, as_json: bool
     epilog="\b\nExample:\n  xingqiao execution annotate ID -A customer=anna -A paid=true"
 )
 @click.argument("id", shell_complete=execution_ids)
-@_ATTRIBUTE
-@_MEMO
+@attribute_option
+@memo_option
 @as_json
 @connected
 def annotate(
@@ -103,7 +103,7 @@ def annotate(
 
     The execution may have ended. The value null removes an attribute. Other attributes stay as they are.
     """
-    given = _given(attribute, memo)
+    given = description_of(attribute, memo)
     if not given:
         raise click.UsageError("nothing to set: give --attribute or --memo")
     found = client.ask_run("POST", id, "/annotate", body=given)

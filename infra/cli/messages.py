@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -10,7 +9,7 @@ import click
 
 from . import output
 from .completion import execution_ids
-from .options import as_json, connected, parameters, values
+from .options import as_json, connected, parameters, payload_of, values
 from .standing import short
 
 if TYPE_CHECKING:
@@ -57,9 +56,7 @@ def tell(  # noqa: PLR0913  a message has as many sides
     The parameters are the payload of the message. A part `receive` of the composition receives the message at once,
     or later.
     """
-    if payload is not None and params:
-        raise click.UsageError("--payload: give either --payload or parameters")
-    body = params if payload is None else _parsed(payload)
+    body = payload_of(payload, params)
     if start is not None:
         body = {"input": values(inputs), "payload": body}
     elif inputs:
@@ -74,13 +71,6 @@ def tell(  # noqa: PLR0913  a message has as many sides
         output.done(f"{id} was told this message before")
     else:
         output.done(f"{id} is told {name}")
-
-
-def _parsed(payload: str) -> Any:
-    try:
-        return json.loads(payload)
-    except ValueError as error:
-        raise click.UsageError(f"--payload: this is not JSON: {error}") from error
 
 
 @click.command()

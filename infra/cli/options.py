@@ -230,6 +230,22 @@ def _parse(text: str) -> JSON:
     return value
 
 
+def payload_of(payload: str | None, params: dict[str, Any]) -> Any:
+    """The body of a command that takes `--payload` or parameters.
+
+    Raises:
+        UsageError: both are given, or the payload is not JSON.
+    """
+    if payload is None:
+        return params
+    if params:
+        raise click.UsageError("--payload: give either --payload or parameters")
+    try:
+        return json.loads(payload)
+    except ValueError as error:
+        raise click.UsageError(f"--payload: this is not JSON: {error}") from error
+
+
 def _why(file: Path, error: Exception) -> str:
     if isinstance(error, OSError):
         return f"{file} cannot be read: {error.strerror}"

@@ -30,6 +30,7 @@ _STATUS = {
     "failed": "red",
     "cancelled": "red",
     "timed_out": "red",
+    "continued": "green",
     "paused": "yellow",
     "stuck": "red",
 }
@@ -73,6 +74,11 @@ def warned(text: str) -> None:
 def failed(text: str) -> None:
     """Writes one line that reports a failure."""
     console().print(Text("✗ ", style="red") + Text(text))
+
+
+def age(doc: dict[str, Any]) -> str:
+    """The age of the oldest of those that wait; "" if nobody waits."""
+    return "" if doc["oldestMs"] is None else f"{doc['oldestMs'] / 1000:.0f} s"
 
 
 def table(

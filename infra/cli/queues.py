@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import click
 
@@ -12,6 +11,8 @@ from .options import as_json, connected
 
 if TYPE_CHECKING:
     from .client import Client
+
+QUEUES = "queues"
 
 
 @click.group()
@@ -27,12 +28,12 @@ def queue() -> None:
 @connected
 def list_(client: Client, *, as_json: bool) -> None:
     """List the queues with their backlogs and workers."""
-    found = client.ask("GET", "queues")
+    found = client.ask("GET", QUEUES)
     if as_json:
         output.write_json(found)
         return
     rows = [
-        (doc["name"], str(doc["backlog"]), _age(doc), str(doc["underWay"]), _workers(doc),
+        (doc["name"], str(doc["backlog"]), output.age(doc), str(doc["underWay"]), _workers(doc),
          ", ".join(doc["actions"]))
         for doc in found
     ]  # fmt: skip
@@ -46,7 +47,7 @@ def list_(client: Client, *, as_json: bool) -> None:
 @connected
 def get(client: Client, name: str, *, as_json: bool) -> None:
     """Show the backlog, the workers and the limits of the queue NAME."""
-    found = client.ask("GET", _path(name))
+    found = client.ask_run("GET", name, of=QUEUES)
     output.write_json(found) if as_json else output.document(found)
 
 
@@ -77,7 +78,7 @@ def set_(client: Client, name: str, *, as_json: bool, **given: Any) -> None:
         concurrent=given["concurrent"], per_minute=given["per_minute"], each_key=each or None,
         weights=dict(given["weights"]) or None,
     )  # fmt: skip
-    found = client.ask("PUT", _path(name), body=body)
+    found = client.ask_run("PUT", name, of=QUEUES, body=body)
     output.write_json(found) if as_json else output.done(f"the limits of the queue {name} are set")
 
 
@@ -87,20 +88,12 @@ def set_(client: Client, name: str, *, as_json: bool, **given: Any) -> None:
 @connected
 def unset(client: Client, name: str, *, as_json: bool) -> None:
     """Remove the limits of the queue NAME; its tasks stay."""
-    client.ask("DELETE", _path(name))
+    client.ask_run("DELETE", name, of=QUEUES)
     output.write_json({"name": name}) if as_json else output.done(f"the queue {name} has no limits")
 
 
 def _given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _path(name: str) -> str:
-    return f"queues/{quote(name, safe='')}"
-
-
-def _age(doc: dict[str, Any]) -> str:
-    return "" if doc["oldestMs"] is None else f"{doc['oldestMs'] / 1000:.0f} s"
 
 
 def _workers(doc: dict[str, Any]) -> str:

@@ -59,7 +59,7 @@ def reset(client: Client, id: str, *, as_json: bool, **place: Any) -> None:
 
     `xingqiao execution history ID` shows the numbers of the entries.
     """
-    found = client.ask("POST", f"executions/{id}/reset", body=_body(client, **place))
+    found = client.ask_run("POST", id, "/reset", body=_body(client, **place))
     _told(found, f"{id} begins again as {found['executionId']}", as_json=as_json)
 
 
@@ -88,7 +88,7 @@ def fork(
         except ValueError as error:
             raise click.BadParameter(f"not valid JSON: {error}", param_hint="--input") from None
     query = {} if own is None else {"id": own}
-    found = client.ask("POST", f"executions/{id}/fork", body=body, **query)
+    found = client.ask_run("POST", id, "/fork", body=body, **query)
     _told(found, f"{found['executionId']} begins as a fork of {id}", as_json=as_json)
 
 

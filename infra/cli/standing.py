@@ -33,6 +33,7 @@ NEXT = {
     "failed": ("execution history", "execution redrive"),
     "timed_out": ("execution history", "execution redrive"),
     "cancelled": ("execution history",),
+    "continued": ("execution history",),
 }
 
 
@@ -49,6 +50,10 @@ def show(client: Client, found: dict[str, Any]) -> None:
     ]
     if "end" in found:
         about.append(("end", output.instant(found["end"])))
+    if "continues" in found:
+        about.append(("continues", found["continues"]["executionId"]))
+    if "next" in found:
+        about.append(("continued as", found["next"]["executionId"]))
     if "parent" in found:
         about.append(("part of", found["parent"]["executionId"]))
     if entries and "value" in entries[0]:
@@ -136,6 +141,9 @@ def _for(fiber: dict[str, Any], attempts: dict[str, int]) -> str:
     parts = [fiber[key] for key in ("action", "function", "path", "kind") if fiber.get(key)]
     if "want" in fiber:
         parts.insert(0, _want(fiber["want"]))
+    if "limit" in fiber:
+        keyed = f" of {fiber['key']}" if fiber["key"] else ""
+        parts.insert(0, f"{fiber['limit']}{keyed} ({fiber['before']} before it)")
     if "code" in fiber:
         parts.append(f"{fiber['code']}: {json.dumps(fiber['error'], ensure_ascii=False)}")
     if fiber["fiber"] in attempts:

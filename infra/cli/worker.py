@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...actions import ForbiddenError, UnauthorizedError
 from . import files, output
+from .client import ApiError
+from .exit_codes import NOT_ALLOWED
 from .options import FILE, connected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ..worker import Options
     from .client import Client
 
 
@@ -46,37 +48,37 @@ def worker(client: Client, file: Path, queue: str | None, **given: Any) -> None:
     should stop. On SIGTERM the worker takes no more tasks, tells those that run to stop, and cancels them
     after the grace: a task that is not answered then is left to its timeout.
     """
-    from ..worker import Options  # noqa: PLC0415  no other command needs it
-
     functions, queue = _functions(file, queue)
-    options = Options(
-        queue=queue,
-        worker=given["name"] or f"{socket.gethostname()}-{os.getpid()}",
-        version=given["version"],
-        slots=given["slots"],
-        grace_s=given["grace"],
-    )
+    options = {
+        "slots": given["slots"],
+        "version": given["version"],
+        "name": given["name"] or f"{socket.gethostname()}-{os.getpid()}",
+        "grace_s": given["grace"],
+    }
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
-    asyncio.run(_work(client, functions, options))
+    try:
+        asyncio.run(_work(client, functions, queue, options))
+    except (ForbiddenError, UnauthorizedError) as error:
+        raise ApiError(str(error), exit_code=NOT_ALLOWED) from error
 
 
-async def _work(client: Client, functions: dict[str, Callable[..., Any]], options: Options) -> None:
-    from ..worker import Server, Worker  # noqa: PLC0415  no other command needs it
+async def _work(
+    client: Client, functions: list[Callable[..., Any]], queue: str, options: dict[str, Any]
+) -> None:
+    from ..client import Connecting  # noqa: PLC0415  no other command needs the asynchronous client
 
     loop = asyncio.get_running_loop()
-    async with Server(client.url, client.auth, client.ca) as server:
-        made = Worker(server, functions, options)
+    async with Connecting(client.place) as x:
+        made = x.worker(queue, functions, **options)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, made.stop)
-        output.done(
-            f"the worker {options.worker} takes tasks from the queue {options.queue}: "
-            f"{', '.join(sorted(functions))}"
-        )
+        names = ", ".join(made.functions)
+        output.done(f"the worker {made.name} takes tasks from the queue {queue}: {names}")
         await made.run()
 
 
-def _functions(file: Path, queue: str | None) -> tuple[dict[str, Callable[..., Any]], str]:
-    """The functions for a queue by name, and the queue, which the file may name."""
+def _functions(file: Path, queue: str | None) -> tuple[list[Callable[..., Any]], str]:
+    """The functions for a queue, and the queue, which the file may name."""
     found = files.read(file).functions.values()
     queues = sorted({str(one.queue["queue"]) for one in found if one.queue is not None})
     if queue is None:
@@ -84,11 +86,9 @@ def _functions(file: Path, queue: str | None) -> tuple[dict[str, Callable[..., A
             named = f"names the queues {', '.join(queues)}" if queues else "names no queue"
             raise click.UsageError(f"{file} {named}: choose one with --queue")
         (queue,) = queues
-    functions: dict[str, Callable[..., Any]] = {
-        one.name.removeprefix("/_/"): one.function
-        for one in found
-        if one.queue is None or one.queue["queue"] == queue
-    }
+    functions: list[Callable[..., Any]] = [
+        one for one in found if one.queue is None or one.queue["queue"] == queue
+    ]
     if not functions:
         raise click.UsageError(f"{file} has no function for the queue '{queue}'")
     return functions, queue

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from . import dev_file, wskprops
+    from .batches import RemoteBatch
     from .blocking import (
+        BlockingBatch,
         BlockingClient,
         BlockingEntity,
         BlockingExecution,
         BlockingListing,
         BlockingSchedule,
+        BlockingWorker,
     )
     from .client import Client
     from .connecting import Connecting, connect
@@ -46,8 +49,10 @@ if TYPE_CHECKING:
     )
 
 _MODULES = {
+    "batches": ("RemoteBatch",),
     "blocking": (
-        "BlockingClient", "BlockingEntity", "BlockingExecution", "BlockingListing", "BlockingSchedule",
+        "BlockingBatch", "BlockingClient", "BlockingEntity", "BlockingExecution", "BlockingListing",
+        "BlockingSchedule", "BlockingWorker",
     ),
     "client": ("Client",),
     "connecting": ("Connecting", "connect"),
@@ -69,11 +74,13 @@ __all__ = [
     "MARGIN_S",
     "NAMESPACES",
     "NOT_FOUND",
+    "BlockingBatch",
     "BlockingClient",
     "BlockingEntity",
     "BlockingExecution",
     "BlockingListing",
     "BlockingSchedule",
+    "BlockingWorker",
     "Client",
     "Connecting",
     "CredentialsError",
@@ -81,6 +88,7 @@ __all__ = [
     "Options",
     "Place",
     "PlaceError",
+    "RemoteBatch",
     "RemoteEntity",
     "RemoteExecution",
     "RemoteSchedule",

@@ -6,13 +6,14 @@ import asyncio
 import secrets
 from typing import TYPE_CHECKING
 
-from ...actions import NotEndedError, check_token
+from ...actions import STAGE_ACCEPTED, STAGE_COMPLETED, NotEndedError
 from ...composer import APPLICATION_ERROR, Failure, Success, classes_told
-from .wire import ACCEPTED, HOME, MAX_WAIT_MS, Request, named, segment
+from ..handles import LATE, failed
+from .wire import ACCEPTED, HOME, MAX_WAIT_MS, Request, execution, named, segment
 
 if TYPE_CHECKING:
     from ...composer import JSON, Outcome
-    from ..handles import Document
+    from ..handles import Document, Page
     from .transport import Transport
     from .wire import Answer
 
@@ -32,6 +33,17 @@ class Calls:
         )
         document: Document = (await self.transport.ask(request)).document
         return document
+
+    async def page(self, collection: str, page: Page, **query: JSON) -> list[Document]:
+        """A page of a collection."""
+        request = Request(
+            method="GET",
+            path=f"{HOME}/{collection}",
+            query={**query, "limit": page.limit, "skip": page.skip, "upto": page.upto_ms},
+            repeatable=True,
+        )
+        found: list[Document] = (await self.transport.ask(request)).document
+        return found
 
     async def start(self, name: str, params: JSON, token: str, options: dict[str, JSON]) -> str:
         """Starts an action. Returns the id of its run."""
@@ -93,6 +105,43 @@ class Calls:
             raise NotEndedError
         return outcome_of(answer.document)
 
+    async def answer(self, taken: Document, until_s: float, id: str) -> JSON:
+        """The answer to an update that was accepted: `taken` is its record, `id` its execution's.
+
+        Raises:
+            NotFoundError: there is no such update.
+            ActionError: it has failed.
+            TimeoutError: it has not ended by `until_s`.
+        """
+        name, update = taken["name"], taken["update"]
+        while taken["status"] == STAGE_ACCEPTED:
+            wait_ms = wait_of(until_s)
+            request = Request(
+                method="GET",
+                path=execution(id, "updates", name, update),
+                query={"run": taken["executionId"], "wait": wait_ms},
+                repeatable=True,
+            )
+            taken = (await self.transport.ask(request, wait_s=wait_ms / 1000)).document
+            if taken["status"] == STAGE_ACCEPTED and not wait_ms:
+                raise TimeoutError(LATE.format(name=name, id=id))
+        if taken["status"] == STAGE_COMPLETED:
+            answer: JSON = taken["answer"]
+            return answer
+        raised = classes_told(taken.get("raised"))
+        raise failed(Failure(taken["errorCode"], taken["error"], raised))
+
+
+def until(timeout: float | None) -> float:
+    """The time of the event loop after so many seconds; infinite for None."""
+    return float("inf") if timeout is None else asyncio.get_running_loop().time() + timeout
+
+
+def wait_of(until_s: float) -> int:
+    """The milliseconds that one request may ask the server to wait."""
+    left_ms = 1000 * (until_s - asyncio.get_running_loop().time())
+    return int(min(max(0, left_ms), MAX_WAIT_MS))
+
 
 def outcome_of(record: Document) -> Outcome:
     """The outcome that an activation's record tells."""
@@ -110,13 +159,7 @@ def _activation(answer: Answer) -> str:
 
 
 def _invoking(name: str, params: JSON, token: str, query: dict[str, JSON]) -> Request:
-    """The request that invokes an action. It has a token, so that a call that is sent twice runs once.
-
-    Raises:
-        InvalidError: the token cannot be one.
-    """
-    if token:
-        check_token(token)
+    """The request that invokes an action. It has a token, so that a call that is sent twice runs once."""
     return Request(
         method="POST",
         path=named("actions", name),

@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING
 
 from ...actions import InvalidError, NotFoundError
 from ...composer import ActionFunction, CaptureError, Failure
-from ..handles import failed, listed, sought, started_with
+from ..handles import Page, failed, listed, sought, started_with
+from ..worker import Options as WorkerOptions
+from ..worker import Worker
+from .batches import RemoteBatches
 from .executions import RemoteEntity, RemoteExecution
 from .schedules import RemoteSchedule
+from .tasks import RemoteTasks
 from .wire import HOME, Request, execution, named, segment
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from collections.abc import Callable, Iterable
+    from typing import Any, Unpack
 
     from ...actions import StartOptions
     from ...composer import JSON, Composition, Outcome
-    from ..handles import Document, Listing, Page, StartArguments, Telling
+    from ..handles import Document, Listing, StartArguments, Telling
     from .calls import Calls
 
 
@@ -34,6 +39,7 @@ class _Actions:
 
         Raises:
             RefusedError: a definition is malformed.
+            InDoubtError: the connection was lost. Some of the definitions may be deployed; deploy again.
         """
         await self.define(composition)
         tree = composition.to_json()
@@ -67,15 +73,9 @@ class _Actions:
 
         Raises:
             RefusedError: the document is malformed.
+            InDoubtError: the connection was lost. The action may have been changed.
         """
-        request = Request(
-            method="PUT",
-            path=named("actions", name),
-            query={"overwrite": True},
-            body=document,
-            repeatable=True,
-        )
-        await self._calls.transport.ask(request)
+        await self._calls.ask("PUT", named("actions", name), document, overwrite=True)
 
     async def invoke(
         self,
@@ -160,6 +160,37 @@ class _Actions:
         answer = (await self._calls.transport.ask(request)).document
         return RemoteExecution(self._calls, id, self.define, answer["executionId"])
 
+    def worker(  # noqa: PLR0913  a worker has as many options
+        self,
+        queue: str,
+        functions: Iterable[Callable[..., Any]],
+        *,
+        slots: int = 10,
+        version: str = "",
+        name: str = "",
+        grace_s: float = 30.0,
+    ) -> Worker:
+        """Makes a worker, which takes tasks from a queue and runs functions on them: see `Worker`.
+
+        `async with` starts the worker and stops it at the end of the block; `await worker.run()` works until `stop`.
+
+        Args:
+            queue: name of the queue.
+            functions: functions marked `@composer.action`, or plain ones under their own names. A function that
+                is not `async` runs in a thread; a parameter `step` gets the task's `Step`.
+            slots: tasks at the same time.
+            version: version of the worker; it gets the tasks for this version and those for any.
+            name: name of the worker; "" for one made of the host and the process.
+            grace_s: seconds in which functions may end when the worker stops.
+
+        Raises:
+            InvalidError: an argument is not valid. The text names it.
+        """
+        options = WorkerOptions(
+            queue=queue, worker=name, version=version, slots=slots, grace_s=grace_s
+        )
+        return Worker(RemoteTasks(self._calls.transport), functions, options)
+
 
 def _query(options: StartOptions) -> dict[str, JSON]:
     """The options of a start as the query of a request."""
@@ -174,7 +205,7 @@ def _query(options: StartOptions) -> dict[str, JSON]:
     return query
 
 
-class Client(_Actions):
+class Client(_Actions, RemoteBatches):
     """A server, in the namespace that the credentials belong to. `connect` makes it."""
 
     def __repr__(self) -> str:
@@ -224,7 +255,7 @@ class Client(_Actions):
             return sought(seek, self._found, limit=limit, skip=skip)
 
         async def read(page: Page) -> list[Document]:
-            return await self._page("executions", page, name=name, status=status)
+            return await self._calls.page("executions", page, name=name, status=status)
 
         return listed(read, self._found, "executionId", limit=limit, skip=skip)
 
@@ -266,14 +297,9 @@ class Client(_Actions):
         Raises:
             InvalidError: the name or the type is not valid.
             ConflictError: the attribute is declared with another type.
+            InDoubtError: the connection was lost. The attribute may be declared.
         """
-        request = Request(
-            method="PUT",
-            path=f"{HOME}/attributes/{segment(name)}",
-            body={"type": type},
-            repeatable=True,
-        )
-        await self._calls.transport.ask(request)
+        await self._calls.ask("PUT", f"{HOME}/attributes/{segment(name)}", {"type": type})
 
     def history(self, id: str) -> Listing[Document]:
         """The history of an execution: see `RemoteExecution.history`."""
@@ -292,13 +318,7 @@ class Client(_Actions):
 
         async def seek(limit: int, after: str | None) -> tuple[list[Document], str | None]:
             skip = int(after or 0)
-            request = Request(
-                method="GET",
-                path=f"{HOME}/schedules",
-                query={"limit": limit, "skip": skip},
-                repeatable=True,
-            )
-            found = (await self._calls.transport.ask(request)).document
+            found = await self._calls.page("schedules", Page(limit=limit, skip=skip))
             return found, str(skip + limit) if len(found) == limit else None
 
         def handle(doc: Document) -> RemoteSchedule:
@@ -331,7 +351,7 @@ class Client(_Actions):
         """Activations, the newest first; of one action, if given. The records have no results and logs."""
 
         async def read(page: Page) -> list[Document]:
-            return await self._page("activations", page, name=name)
+            return await self._calls.page("activations", page, name=name)
 
         return listed(read, lambda doc: doc, "activationId", limit=limit, skip=skip)
 
@@ -343,13 +363,3 @@ class Client(_Actions):
         """
         lines: list[str] = (await self.activation(id))["logs"]
         return lines
-
-    async def _page(self, collection: str, page: Page, **query: JSON) -> list[Document]:
-        request = Request(
-            method="GET",
-            path=f"{HOME}/{collection}",
-            query={**query, "limit": page.limit, "skip": page.skip, "upto": page.upto_ms},
-            repeatable=True,
-        )
-        found: list[Document] = (await self._calls.transport.ask(request)).document
-        return found

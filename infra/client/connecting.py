@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 
 
 class Connecting:
-    """A connection that is opened by `async with`, or by `with` for a program without an event loop."""
+    """A connection that is opened by `async with`, or by `with` for a program without an event loop.
 
-    def __init__(self, place: Place, patience: Patience) -> None:
-        self._place, self._patience = place, patience
-        self._transport = Transport(place, patience)
+    Args:
+        place: the server and the credentials.
+        patience: how long to try again; None for the usual time.
+    """
+
+    def __init__(self, place: Place, patience: Patience | None = None) -> None:
+        self._place = place
+        self._transport = Transport(place, patience or Patience())
         self._opened, self._loop = AsyncExitStack(), ExitStack()
 
     def __repr__(self) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING
 
+from ...actions import STAGE_ACCEPTED, check_stage
 from ...composer import NOTHING, Failure
 from ..handles import failed, history
+from .calls import until, wait_of
 from .wire import Request, entity, execution
 
 if TYPE_CHECKING:
@@ -263,20 +266,13 @@ class RemoteExecution:
         Raises:
             NotFoundError: there is no such execution.
             InvalidError: an attribute is not declared, or a value does not fit.
+            InDoubtError: the connection was lost. The execution may have been annotated.
             ConflictError: it is an express execution that has not ended.
         """
         body: dict[str, JSON] = {"attributes": attributes or {}}
         if memo is not NOTHING:
             body["memo"] = memo
-        request = Request(
-            method="POST",
-            path=execution(self._id, "annotate"),
-            query={"run": self._run},
-            body=body,
-            repeatable=True,
-        )
-        document: Document = (await self._calls.transport.ask(request)).document
-        return document
+        return await self._post("annotate", body)
 
     async def tell(self, name: str, payload: JSON = None, *, id: str = "") -> bool:
         """Tells an execution a message. Returns False if one with this id was told before.
@@ -297,9 +293,79 @@ class RemoteExecution:
             path=execution(self._id, "messages", name),
             query={"run": self._run, "message": id or None},
             body=payload,
+            headers={"Idempotency-Key": secrets.token_hex(16)} if id else {},
             repeatable=bool(id),
         )
         return "replayed" not in (await self._calls.transport.ask(request)).document
+
+    async def update(
+        self,
+        name: str,
+        payload: JSON = None,
+        *,
+        id: str = "",
+        wait: str = "completed",
+        timeout: float | None = None,  # noqa: ASYNC109  the server waits
+    ) -> JSON:
+        """Updates an execution. Returns the answer, or the id of the update if it waits for `accepted` only.
+
+        Args:
+            name: of the update, which the composition declares.
+            payload: any JSON.
+            id: by which the update is taken once: asked again, it has the same answer; "" for a new one.
+            wait: `completed` to wait for the answer, `accepted` to return when the update is durable.
+            timeout: seconds to wait; None for no limit.
+
+        Raises:
+            NoSuchUpdateError: the execution handles no such update.
+            RejectedError: the validator of the composition rejects it.
+            ClosedError: the execution, or the part that handles the update, has ended.
+            TooManyUpdatesError: the execution has too many updates.
+            NotFoundError: there is no such execution.
+            ActionError: the update has failed; its code is `Closed` if the part that handles it ended before.
+            TimeoutError: there is no answer within `timeout`. The update goes on.
+        """
+        check_stage(wait)
+        until_s, id = until(timeout), id or secrets.token_hex(16)
+        wait_ms = wait_of(until_s)
+        request = Request(
+            method="POST",
+            path=execution(self._id, "updates", name),
+            query={"run": self._run, "update": id, "wait": wait, "timeout": wait_ms},
+            body=payload,
+            repeatable=True,
+        )
+        taken = (await self._calls.transport.ask(request, wait_s=wait_ms / 1000)).document
+        if wait == STAGE_ACCEPTED:
+            return id
+        return await self._calls.answer(taken, until_s, self._id)
+
+    async def update_answer(
+        self,
+        name: str,
+        id: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109  the server waits
+    ) -> JSON:
+        """Waits for the answer to an update that was accepted, also after the execution has ended.
+
+        Args:
+            name: of the update.
+            id: of the update.
+            timeout: seconds to wait; None for no limit.
+
+        Raises:
+            NotFoundError: there is no such execution, or it has accepted no such update.
+            ActionError: the update has failed.
+            TimeoutError: there is no answer within `timeout`. The update goes on.
+        """
+        taken: Document = {
+            "executionId": self._run,
+            "name": name,
+            "update": id,
+            "status": STAGE_ACCEPTED,
+        }
+        return await self._calls.answer(taken, until(timeout), self._id)
 
     async def complete(self, result: JSON, *, step: str | None = None) -> None:
         """Answers a step that waits for its callback.
@@ -383,8 +449,9 @@ class RemoteEntity:
 
         Raises:
             ActionError: it is locked.
+            InDoubtError: the connection was lost. The entity may have been deleted.
         """
-        request = Request(method="DELETE", path=self._path, repeatable=True)
+        request = Request(method="DELETE", path=self._path)
         _value(await self._calls.entity(request))
 
     def _request(self, body: dict[str, JSON], repeatable: bool, **query: JSON) -> Request:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .wire import HOME, Request, segment
+from .wire import HOME, segment
 
 if TYPE_CHECKING:
     from ...composer import JSON
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class RemoteSchedule:
     """A schedule on a server. It need not exist: each method says so if it does not.
 
-    Creating without `overwrite`, starting runs and deleting raise InDoubtError if the connection is lost.
+    A method that changes something raises InDoubtError if the connection is lost: it is not sent again, because
+    another caller may have changed the schedule meanwhile.
     """
 
     def __init__(self, calls: Calls, name: str) -> None:
@@ -41,7 +42,7 @@ class RemoteSchedule:
             InvalidError: the document is malformed.
             ConflictError: the schedule exists already.
         """
-        return await self._sent("PUT", self._path, document, overwrite, overwrite=overwrite)
+        return await self._calls.ask("PUT", self._path, document, overwrite=overwrite)
 
     async def get(self) -> JSON:
         """The document of the schedule.
@@ -66,7 +67,7 @@ class RemoteSchedule:
         Raises:
             NotFoundError: there is no such schedule.
         """
-        return await self._sent("POST", f"{self._path}/pause", repeatable=True)
+        return await self._calls.ask("POST", f"{self._path}/pause")
 
     async def resume(self) -> Document:
         """Resumes the schedule. Times that passed in the pause start no runs. Returns its description.
@@ -74,7 +75,7 @@ class RemoteSchedule:
         Raises:
             NotFoundError: there is no such schedule.
         """
-        return await self._sent("POST", f"{self._path}/resume", repeatable=True)
+        return await self._calls.ask("POST", f"{self._path}/resume")
 
     async def trigger(self, *, overlap: str | None = None) -> Document:
         """Starts a run now, also of a paused schedule. Returns the schedule's description.
@@ -86,7 +87,7 @@ class RemoteSchedule:
             NotFoundError: there is no such schedule, or no such action.
             InvalidError: there is no such policy.
         """
-        return await self._sent("POST", f"{self._path}/trigger", _with(overlap))
+        return await self._calls.ask("POST", f"{self._path}/trigger", _with(overlap))
 
     async def backfill(
         self, start: str | int, end: str | int, *, overlap: str | None = None
@@ -103,7 +104,7 @@ class RemoteSchedule:
             InvalidError: the period is malformed, or has too many times.
         """
         body = {"from": start, "to": end, **_with(overlap)}
-        return await self._sent("POST", f"{self._path}/backfill", body)
+        return await self._calls.ask("POST", f"{self._path}/backfill", body)
 
     async def delete(self) -> Document:
         """Deletes the schedule. Its open runs go on. Returns its last description.
@@ -111,19 +112,7 @@ class RemoteSchedule:
         Raises:
             NotFoundError: there is no such schedule.
         """
-        return await self._sent("DELETE", self._path)
-
-    async def _sent(
-        self,
-        method: str,
-        path: str,
-        body: dict[str, JSON] | None = None,
-        repeatable: bool = False,
-        **query: JSON,
-    ) -> Document:
-        request = Request(method=method, path=path, body=body, query=query, repeatable=repeatable)
-        document: Document = (await self._calls.transport.ask(request)).document
-        return document
+        return await self._calls.ask("DELETE", self._path)
 
 
 def _with(overlap: str | None) -> dict[str, JSON]:

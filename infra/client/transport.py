@@ -35,6 +35,7 @@ THROTTLED = 429
 FIRST_S, LONGEST_S = 0.1, 5.0  # between two attempts
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 _BROKEN = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
+_RARE = ("PUT", "DELETE")  # methods of definitions: a connection for each costs little
 _NO_USE = (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError)
 
 
@@ -76,34 +77,43 @@ class Transport:
         self.place, self._patience = place, patience
         self._url = _checked(place)
         self._context = None if place.ca is None else _trusting(place)
-        self._session: aiohttp.ClientSession | None = None
+        self._sessions: tuple[
+            aiohttp.ClientSession, ...
+        ] = ()  # with connections kept open; with new ones
 
     async def __aenter__(self) -> Self:
+        self._sessions = self._opened(once=False), self._opened(once=True)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        for session in self._sessions:
+            await session.close()
+
+    def _opened(self, *, once: bool) -> aiohttp.ClientSession:
         user, _, key = self.place.auth.partition(":")
-        self._session = aiohttp.ClientSession(
+        session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 ssl=True if self._context is None else self._context,
                 limit=0,  # each call that waits has a connection, and must not keep others from theirs
-                keepalive_timeout=KEEP_ALIVE_S,
+                **({"force_close": True} if once else {"keepalive_timeout": KEEP_ALIVE_S}),
             ),
             headers={"Authorization": basic(user, key), "User-Agent": "xingqiao"},
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
         )
         # By itself it sends each PUT and DELETE again, also those whose second answer is a refusal.
-        self._session._retry_connection = False  # noqa: SLF001  there is no other way
-        return self
+        session._retry_connection = False  # noqa: SLF001  there is no other way
+        return session
 
-    async def __aexit__(self, *exc: object) -> None:
-        if self._session is not None:
-            await self._session.close()
-
-    async def ask(self, request: Request, *, wait_s: float = 0.0) -> Answer:
+    async def ask(
+        self, request: Request, *, wait_s: float = 0.0, patience_s: float | None = None
+    ) -> Answer:
         """Sends a request, again if that is safe, and returns the answer; a failed action's, too.
 
         Args:
             request: the request.
             wait_s: the time that the request asks the server to wait.
+            patience_s: the time for which it is sent again; None for the usual time.
 
         Raises:
             RefusedError: the server has refused it.
@@ -111,6 +121,7 @@ class Transport:
             InDoubtError: the connection was lost, and the request may have been carried out.
         """
         delays, now = _delays(), self._patience.now
+        patient_s = self._patience.seconds if patience_s is None else patience_s
         until_s: float | None = None  # patience counts from the first failure: a wait is none
         while True:
             try:
@@ -126,21 +137,24 @@ class Transport:
                     return told
                 again_s, failure = _again_s(told, request), refusal(told, request, self.place)
             if until_s is None:
-                until_s = now() + self._patience.seconds
+                until_s = now() + patient_s
             if again_s is None or now() + again_s > until_s:
                 raise failure
             log.info("%s %s is sent again: %s", request.method, request.path, failure)
             await self._patience.pause(again_s)
 
     async def _send(self, request: Request, within_s: float) -> Answer:
-        if self._session is None or self._session.closed:
+        if not self._sessions or self._sessions[0].closed:
             raise InvalidError(
                 "The client is closed: use it inside its block `async with connect()`."
             )
+        # A server that was killed meanwhile leaves a connection whose end is seen only when it is used. What must
+        # not be sent twice has a new one: then it is known that it was not sent.
+        once = request.method in _RARE and not request.repeatable
         try:
             async with (
                 asyncio.timeout(within_s),
-                self._session.request(
+                self._sessions[once].request(
                     request.method,
                     URL(self._url + request.target, encoded=True),
                     data=request.content(),

@@ -20,7 +20,7 @@ ItemT_co = TypeVar("ItemT_co", covariant=True)
 Result = TypeVar("Result")
 _END: Any = object()
 _FACES: dict[type, Any] = {}  # asynchronous class: its face
-_ASYNCHRONOUS = re.compile(r"\b(Remote|(?=Listing\b))")
+_ASYNCHRONOUS = re.compile(r"\b(Remote|(?=(Listing|Worker)\b))")
 
 
 class Loop:
@@ -111,6 +111,8 @@ def faced(loop: Loop, value: Any) -> Any:
 def blocking(of: type, name: str) -> type[Face]:
     """Makes the synchronous face of a class: each public method and property of it."""
     members = {each: _member(member) for each, member in public(of)}
+    if hasattr(of, "__aenter__"):
+        members |= {"__enter__": _enter, "__exit__": _exit}
     face = type(name, (Face,), {"__doc__": of.__doc__, "__module__": __name__, **members})
     _FACES[of] = face
     return face
@@ -142,6 +144,15 @@ def _member(member: Any) -> Any:
     made.__signature__ = signature.replace(return_annotation=returned)  # type: ignore[attr-defined]
     made.__annotations__ = {**member.__annotations__, "return": returned}
     return made
+
+
+def _enter(self: Face) -> Face:
+    self._loop.run(self._of.__aenter__())
+    return self
+
+
+def _exit(self: Face, *exc: object) -> None:
+    self._loop.run(self._of.__aexit__(*exc))
 
 
 def _awaited(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:

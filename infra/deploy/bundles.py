@@ -47,6 +47,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 # Instructions that no target conducts without a server.
 _REFUSED = {
     "Hear": "only a server keeps messages until a composition receives them",
+    "Restart": "only a server begins the next run of a chain",
+    "Acquire": "only a server keeps the line of a limit",
     "Tell": "only a server knows the executions that can be told a message",
     "Annotate": "only a server finds executions by attributes: leave annotate out",
     "Adopt": "only a server keeps executions with ids and parents",

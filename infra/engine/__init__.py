@@ -1,83 +1,34 @@
 """The engine: drives the pure machine with real events, and makes what it decides durable."""
 
-from .calls import (
-    Beside,
-    Invoked,
-)
-from .checking import (
-    Findings,
-    check,
-)
-from .engine import (
-    Engine,
-)
-from .executions import (
-    Executions,
-    NamedExecution,
-)
-from .hooks import (
-    Attachment,
-    Companion,
-    Hooks,
-)
-from .inbox.pending import (
-    Beginning,
-)
-from .names import (
-    name_key,
-    named_document,
-)
-from .origins import (
-    Origin,
-)
-from .prices import (
-    Prices,
-    PricesError,
-    priced,
-    read_prices,
-)
-from .programs import (
-    program_document,
-)
-from .queries import (
-    Answer,
-)
-from .records import (
-    Records,
-)
-from .registry import (
-    MODIFIED,
-)
-from .resets import (
-    Place,
-)
-from .shared import (
-    Counters,
-    EngineSettings,
-    Pacing,
-)
-from .threads import (
-    LARGE_BYTES,
-    Threads,
-)
-from .timers import (
-    Timers,
-)
-from .unwaited import (
-    EVENT,
-    Unwaited,
-)
-from .waiters import (
-    Ended,
-)
-from .watching import (
-    LogQuery,
-)
+from .batch_records import BATCH
+from .batches import PAGE_ACTION
+from .calls import Beside, Invoked
+from .checking import Findings, check
+from .engine import Engine
+from .executions import Executions, NamedExecution
+from .hooks import Attachment, Companion, Hooks
+from .inbox.pending import Beginning
+from .names import name_key, named_document
+from .origins import Origin
+from .prices import Prices, PricesError, priced, read_prices
+from .programs import program_document
+from .queries import Answer
+from .records import Records
+from .registry import MODIFIED
+from .resets import Place
+from .shared import Counters, EngineSettings, Pacing
+from .threads import LARGE_BYTES, Threads
+from .timers import Timers
+from .unwaited import EVENT, Unwaited
+from .waiters import Ended
+from .watching import LogQuery
 
 __all__ = [
+    "BATCH",
     "EVENT",
     "LARGE_BYTES",
     "MODIFIED",
+    "PAGE_ACTION",
     "Answer",
     "Attachment",
     "Beginning",

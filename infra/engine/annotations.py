@@ -22,10 +22,11 @@ from ...actions import (
     check_type,
     indexed,
 )
-from ...composer import ANNOTATED, ROOT, Changes, Entry
+from ...composer import ANNOTATED, NOTHING, ROOT, Changes, Entry
 from .indexing import check_memo, checked, described, index_of, set_attributes
+from .live import CONTINUED
 from .turns import Turns
-from .units import Unit
+from .units import Unit, nothing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from .live import LiveExecution
     from .recovery import Recovery
     from .stored_values import Stored
+    from .units import Also
 
 ATTRIBUTE = "attribute"  # documents of declared attributes, by namespace and name
 
@@ -44,7 +46,8 @@ class Annotations:
 
     def __init__(self, core: Core, recovery: Recovery) -> None:
         self._parts, self._tick, self._recovery = core.parts, core.tick, recovery
-        self._turns = Turns()
+        self._chains = core.chains
+        self.turns = Turns()
 
     async def load(self) -> None:
         """Reads all declarations from the store."""
@@ -130,9 +133,16 @@ class Annotations:
             check_memo(options.memo)
 
     async def annotate(
-        self, namespace: str, id: str, attributes: Mapping[str, JSON], **memo: JSON
+        self,
+        namespace: str,
+        id: str,
+        attributes: Mapping[str, JSON],
+        memo: JSON = NOTHING,
+        also: Also = nothing,
     ) -> Stored:
         """Sets attributes of an execution, which may have ended; None removes one. `memo` replaces its memo.
+
+        `also` adds to the commit of the change.
 
         Returns:
             Its attributes and its memo.
@@ -145,32 +155,35 @@ class Annotations:
         """
         self._tick.ensure()
         given = checked(self._parts, namespace, attributes)
-        if "memo" in memo:
-            check_memo(memo["memo"])
-        async with self._turns.of(
+        other = {} if memo is NOTHING else {"memo": memo}
+        if other:
+            check_memo(memo)
+        async with self.turns.of(
             id
         ):  # of two for one that has ended, the second reads what the first has written
-            found = await self._annotated(namespace, id, given, memo)
+            found = await self._annotated(namespace, id, given, other)
+            also(self._tick.gathering.write)
+            self._tick.wake()
+            await self._tick.committed()
         return {"attributes": found.attributes, "memo": found.memo}
 
     async def _annotated(
         self, namespace: str, id: str, given: Mapping[str, JSON], memo: Mapping[str, JSON]
     ) -> StartOptions:
+        """Changes an execution in the unit that gathers; nothing is awaited after that."""
         while True:
             run = await self._recovery.found(id)
             if run is not None:
-                found = self._annotated_live(namespace, run, given, memo)
-                break
+                return self._annotated_live(namespace, run, given, memo)
             await self._tick.committed()  # its end may be on the way to the store
             saved = await self._parts.store.load(id)
             if saved is None or saved.execution.namespace != namespace:
                 raise NotFoundError
+            if saved.execution.status == CONTINUED:
+                id = await self._chains.newest(id)
+                continue
             if saved.execution.ended_ms is not None and id not in self._parts.runs:
-                found = self._annotated_row(saved.execution, given, memo)
-                break
-        self._tick.wake()
-        await self._tick.committed()
-        return found
+                return self._annotated_row(saved.execution, given, memo)
 
     def _annotated_live(
         self,

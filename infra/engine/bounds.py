@@ -58,7 +58,7 @@ class Bounds:
         for one in live:
             usage = self._parts.used(one.namespace)
             usage.live += 1
-            usage.running += one.root == one.execution
+            usage.running += one.is_call
 
     def related(self, found: Mapping[str, Lineage], below: Iterable[Lineage]) -> None:
         """Counts executions in their families, when all that were live at the start are `found`."""

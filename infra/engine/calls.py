@@ -28,8 +28,9 @@ from ...actions import (
 )
 from ...composer import changed, compile
 from .idempotency import Claim, IdempotencyKeys, digest_of
-from .identities import key_of
 from .inbox.pending import called
+from .live import CONTINUED
+from .names import key_of
 from .programs import program_document
 from .units import Unit
 from .unwaited import INVOKE, SIGNAL, Unwaited
@@ -86,13 +87,16 @@ class Beside:
         documents: these; they may expect versions.
         begun: is called with the execution as soon as it has begun, before that is committed.
         told: messages that it receives before its first part runs.
-        run: the id of the run; "" to make one. A run with a given id is a child: nobody calls it from outside.
+        run: the id of the run; "" to make one. A run with a given id is the engine's own: nobody calls it from
+            outside, and no quota refuses it.
+        action: the action, if it is not in the catalog.
     """
 
     documents: Sequence[Document] = ()
     begun: Callable[[LiveExecution], None] | None = None
     told: tuple[Message, ...] = ()
     run: str = ""
+    action: Action | None = None
 
 
 _ALONE = Beside()
@@ -126,7 +130,7 @@ class Calls:
         core = identities.core
         self._parts, self._tick, self._waiters = core.parts, core.tick, core.waiters
         self._inbox, self._records = inbox, records
-        self._endings, self._identities = endings, identities
+        self._endings, self._identities, self._chains = endings, identities, core.chains
         self.keys = IdempotencyKeys(core.parts, core.tick)
 
     async def invoke(
@@ -182,8 +186,6 @@ class Calls:
             if await self._is_accepted(launch):
                 return launch
             self.keys.withdrawn({launch.id})
-            if place.replaced is not None:
-                self._endings.undone(place.replaced)
 
     async def _place(self, call: Call, claim: Claim | None) -> _Place | None:
         """The place that a start has under its id; None to look again.
@@ -227,8 +229,7 @@ class Calls:
             documents += self._identities.documents(call.namespace, id, run.id, place.version)
         documents += beside.documents
         if place.replaced is not None:
-            unit.alone = False  # the end of the other is not undone when the store is slow
-            self._endings.end(place.replaced)
+            self._endings.replace(place.replaced, unit)
         if beside.begun is not None:
             beside.begun(run)
 
@@ -241,7 +242,7 @@ class Calls:
         beside: Beside = _ALONE,
     ) -> _Launch:
         """Begins an execution; with `also`, which adds to its unit, the store may refuse it."""
-        action = self._parts.catalog.resolve(call.name, call.namespace)
+        action = beside.action or self._parts.catalog.resolve(call.name, call.namespace)
         if action.is_unregistered:
             raise UnavailableError(UNREGISTERED.format(name=action.name))
         quotas = self._parts.settings.quotas(call.namespace)
@@ -346,19 +347,23 @@ class Calls:
 
     async def wait(self, namespace: str, id: str, seconds: float) -> bool:
         """See `Engine.wait`."""
-        ended = self._waiters.wait_for(id)
-        run = self._parts.runs.get(id)
-        try:
-            if run is not None and run.origin.namespace != namespace:
-                raise NotFoundError
-            ending = id in self._parts.ended  # and that is not durable yet
-            if run is None and not ending:
-                row = await self._records.row(namespace, id)
-                if row.ended_ms is not None:
-                    return True
-            return await self._waiters.within(id, ended, seconds) is not None
-        finally:
-            self._waiters.forget(id, ended)
+        while True:
+            known = await self._chains.newest(id)
+            ended = self._waiters.wait_for(known)
+            run = self._parts.runs.get(known)
+            try:
+                if run is not None and run.origin.namespace != namespace:
+                    raise NotFoundError
+                ending = known in self._parts.ended  # and that is not durable yet
+                if run is None and not ending:
+                    row = await self._records.row(namespace, known)
+                    if row.status == CONTINUED:
+                        continue
+                    if row.ended_ms is not None:
+                        return True
+                return await self._waiters.within(known, ended, seconds) is not None
+            finally:
+                self._waiters.forget(known, ended)
 
 
 def _size(params: dict[str, JSON]) -> int:

@@ -14,6 +14,7 @@ from ...transactions import Prepared, Row, Tombstone
 from . import stored_values
 from .entities.documents import PREPARED, STATE
 from .message_rows import MESSAGE
+from .packing import unpacked_activation
 from .programs import PROGRAM
 from .registry import DEFINITION
 
@@ -56,7 +57,7 @@ class _Check:
 
     async def _execution(self, row: ExecutionRow) -> None:
         body = orjson.loads(row.body)
-        if not body["solo"] and body["program"] != CONDUCTING.hash:
+        if not body.get("solo") and body["program"] != CONDUCTING.hash:
             await self._program(row, body["program"])
         entries = await stored_values.history(self._store, row.id, 0)
         self.found.counts["history entries"] += len(entries)
@@ -85,7 +86,7 @@ class _Check:
         async for row in _all(self._store, ActivationRow):
             self.found.counts["activations"] += 1
             try:
-                await stored_values.result(self._store, orjson.loads(row.body))
+                await stored_values.result(self._store, unpacked_activation(row))
             except Exception as error:  # noqa: BLE001  whatever is wrong with it is told
                 self._fault(f"activation {row.id}", error)
 

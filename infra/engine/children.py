@@ -58,13 +58,17 @@ AGAIN_S = 0.25  # between attempts to start a child, when the store does not com
 
 @dataclass(slots=True)
 class _Step:
-    """A step that starts a child or waits for one. `used` if the child was there before."""
+    """A step that starts a child or waits for one: `used` if the child was there before.
+
+    `parent` is the first run of the chain that starts it: the child is the chain's.
+    """
 
     namespace: str
     done: Callable[[Completion], None]
     on_cancel: str
     id: str = ""
     run: str = ""
+    parent: str = ""
     used: bool = False
     stopping: bool = False
     depth: int = 0
@@ -79,6 +83,7 @@ class Children:
     def __init__(self, core: Core, calls: Calls, recovery: Recovery, endings: Endings) -> None:
         self._parts, self._tasks, self._tick = core.parts, core.tasks, core.tick
         self._calls, self._recovery, self._endings = calls, recovery, endings
+        self._chains = core.chains
         self._steps: dict[str, _Step] = {}  # by activation
 
     # --- steps -------------------------------------------------------------------------------
@@ -88,7 +93,8 @@ class Children:
         child = invocation.child
         assert child is not None  # noqa: S101  no other step is of this kind
         step = _Step(invocation.namespace, done, child.on_cancel, child.id)
-        step.depth = self._parts.runs[invocation.transaction].origin.depth + 1
+        origin = self._parts.runs[invocation.transaction].origin
+        step.depth, step.parent = origin.depth + 1, origin.chain_of(invocation.transaction)
         self._steps[invocation.activation] = step
         step.task = self._tasks.create_task(self._begin(invocation, child, step))
 
@@ -102,7 +108,12 @@ class Children:
         told: dict[str, Any] = ticket
         before = self._steps.get(invocation.activation)
         step = _Step(
-            invocation.namespace, done, told["on_cancel"], told["id"], told["run"], told["used"]
+            invocation.namespace,
+            done,
+            told["on_cancel"],
+            told["id"],
+            told["run"],
+            used=told["used"],
         )
         self._steps[invocation.activation] = step
         step.task = self._tasks.create_task(self._wait(invocation.activation, step))
@@ -127,7 +138,7 @@ class Children:
         """Asks a child to stop, if it is this step's to ask."""
         asks = step.on_cancel != ABANDON and not step.used
         if asks:
-            self._recovery.visit(step.run, self._calls.cancel)
+            self._recovery.reach(step.run, self._calls.cancel)
         if asks and step.on_cancel == "wait":
             return
         self._steps.pop(activation, None)
@@ -164,7 +175,7 @@ class Children:
         """The run of the child: it starts, has been started before a crash, or is there by its id."""
         options = StartOptions(
             id=child.id, on_open=child.on_open, on_closed=child.on_closed,
-            parent=invocation.transaction, close=child.close, depth=step.depth,
+            parent=step.parent, close=child.close, depth=step.depth,
         )  # fmt: skip
         call = Call(
             name=invocation.action.listed_as, params=invocation.params, trace=invocation.trace,
@@ -182,16 +193,9 @@ class Children:
                 await asyncio.sleep(AGAIN_S)  # noqa: TID251  the store may work by then
                 continue
             step.used = invoked.used
-            if not invoked.used and await self._has_ended(invocation.transaction):
-                self.close(self._parts.offspring.pop(invocation.transaction, {}))
+            if not invoked.used and not await self._chains.is_open(step.parent):
+                self.close(self._parts.offspring.pop(step.parent, {}))
             return invoked.activation
-
-    async def _has_ended(self, id: str) -> bool:
-        """True if an execution has ended; one that only waits may have left memory."""
-        if id in self._parts.runs or id in self._parts.ended:
-            return id not in self._parts.runs
-        saved = await self._parts.store.load(id)
-        return saved is None or saved.execution.ended_ms is not None
 
     async def _wait(self, activation: str, step: _Step) -> None:
         outcome = None
@@ -223,7 +227,7 @@ class Children:
         """Ends or cancels children whose parent has ended, in turn with others."""
         for child, how in children.items():
             change = self._terminate if how == TERMINATE else self._calls.cancel
-            self._recovery.visit(child, change)
+            self._recovery.reach(child, change)
 
     def _terminate(self, run: LiveExecution) -> None:
         if decided(run.execution.fibers.values()):

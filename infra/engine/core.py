@@ -11,8 +11,12 @@ if TYPE_CHECKING:
 
     from ...composer import Entry, Invoke, Outcome
     from .bounds import Bounds
+    from .chains import Chains
     from .dead_letter_records import DeadLetterRecords
     from .functions import Functions
+    from .limits.limits import Limits
+    from .limits.steps import StepLimits
+    from .lingering import Lingering
     from .live import LiveExecution
     from .ports import Starter
     from .shared import Parts
@@ -33,12 +37,16 @@ class Core:
     parts: Parts
     tick: Tick
     bounds: Bounds
+    lingering: Lingering
+    chains: Chains
     timers: Timers[Timer]
     alarms: Timers[str]
     waiters: Waiters
     starter: Starter
     letters: DeadLetterRecords
     functions: Functions
+    limits: Limits
+    step_limits: StepLimits
     tasks: asyncio.TaskGroup
     stuck: Callable[[LiveExecution, list[Entry]], None]
     tell: Callable[[LiveExecution, str, Invoke], None]

@@ -6,9 +6,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import orjson
-
 from ...actions import HERE, ActivationRow, Closed, Query
+from .packing import unpacked_activation
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -141,4 +140,4 @@ async def _activations(
 
 
 def _closed(activation: ActivationRow) -> Closed:
-    return Closed(*orjson.loads(activation.body)["closed"])
+    return Closed(*unpacked_activation(activation)["closed"])

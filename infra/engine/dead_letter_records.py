@@ -63,8 +63,8 @@ class DeadLetter:
         id: its own.
         namespace: that the call was made in.
         at_ms: when it was given up.
-        target: the full name of the action.
-        how: `signal`, `invoke`, `trigger` or `event`.
+        target: the full name of the action; of the trigger, if an alarm could not fire it.
+        how: `signal`, `invoke`, `trigger`, `event`, `schedule` or `alarm`.
         rule: that called, if one did.
         activation: of the call; None when it was refused before it began.
         execution: whether that is an execution, which can be redriven; else it is a single action.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from ...composer import Name
 from .inbox.pending import called
+from .unwaited import ALARM
 
 if TYPE_CHECKING:
     from ...composer import JSON
     from .dead_letter_records import DeadLetter, DeadLetterRecords
+    from .firing import Firing
     from .inbox.inbox import Inbox
     from .redrives import Redrives
     from .shared import Parts
@@ -19,10 +22,16 @@ if TYPE_CHECKING:
 class DeadLetters:
     """Lists, shows, retries and removes the dead letters of a namespace."""
 
-    def __init__(
-        self, parts: Parts, tick: Tick, inbox: Inbox, letters: DeadLetterRecords, redrives: Redrives
+    def __init__(  # noqa: PLR0913, PLR0917  the parts that it needs
+        self,
+        parts: Parts,
+        tick: Tick,
+        inbox: Inbox,
+        letters: DeadLetterRecords,
+        redrives: Redrives,
+        firing: Firing,
     ) -> None:
-        self._parts, self._tick = parts, tick
+        self._parts, self._tick, self._firing = parts, tick, firing
         self._inbox, self._letters, self._redrives = inbox, letters, redrives
 
     def __len__(self) -> int:
@@ -54,11 +63,11 @@ class DeadLetters:
         shown = {**letter.shown(), "error": error}
         return shown if letter.execution else {**shown, "params": params}
 
-    async def retry(self, namespace: str, id: str) -> str:
+    async def retry(self, namespace: str, id: str) -> str | None:
         """Retries the call of a letter and removes the letter. Returns the activation, which is durable.
 
-        An execution is redriven from where it failed. Anything else is invoked anew, in the commit
-        that removes the letter.
+        An execution is redriven from where it failed. The trigger of an alarm is fired; None is returned if no rule
+        of it is active. Anything else is invoked anew. Both happen in the commit that removes the letter.
 
         Raises:
             NotFoundError: when there is none of this id in the namespace, or its action is gone.
@@ -74,6 +83,8 @@ class DeadLetters:
         params, _ = await self._letters.content(letter)
         self._tick.ensure()  # reading may have taken long
         letter = self._letters.found(namespace, id)  # nobody has sent it again meanwhile
+        if letter.unwaited.how == ALARM:
+            return await self._fired_again(letter, params)
         action = self._parts.catalog.resolve(Name.parse(letter.target), namespace)
         now_ms = self._parts.clock.now_ms()
         self._parts.used(namespace).admit(self._parts.settings.quotas(namespace), now_ms)
@@ -83,6 +94,10 @@ class DeadLetters:
         self._inbox.begin(activation, called(action, params, namespace, unwaited=letter.unwaited))
         await accepted
         return activation
+
+    async def _fired_again(self, letter: DeadLetter, payload: Any) -> str | None:
+        gone = partial(self._gone, letter)
+        return await self._firing.fire(Name.parse(letter.target), payload, beside=gone)
 
     async def remove(self, namespace: str, id: str) -> dict[str, JSON]:
         """Removes a letter; that is durable when this returns. Returns the letter.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...actions import ConflictError, NotFoundError
 from ...composer import decided
+from .offspring import note_child
+from .units import nothing
 
 if TYPE_CHECKING:
     from .bounds import Family
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from .inbox.inbox import Inbox
     from .live import LiveExecution
     from .recovery import Recovery
+    from .units import Also, Unit
 
 log = logging.getLogger(__name__)
 
@@ -33,22 +36,28 @@ class Endings:
 
     def __init__(self, core: Core, inbox: Inbox, recovery: Recovery) -> None:
         self._parts, self._tick, self._bounds = core.parts, core.tick, core.bounds
+        self._chains = core.chains
         self._inbox, self._recovery, self._tasks = inbox, recovery, core.tasks
         self._sweeping = 0
         self._swept = asyncio.Event()
         self._swept.set()
         self._stopped = False
 
-    async def terminate(self, namespace: str, id: str) -> None:
-        """Ends an execution; those below it end soon after this returns, see `done`.
+    async def terminate(self, namespace: str, id: str, also: Also = nothing) -> None:
+        """Ends an execution, or the newest run of its chain; those below it end soon after this, see `done`.
+
+        `also` adds to the commit that ends it.
 
         Raises:
             NotFoundError: when there is none in this namespace.
             ConflictError: when it has ended, or must not end now; the text says why.
         """
         self._tick.ensure()
-        run = await self._recovery.found(id)
-        family = self._bounds.family(id)
+        id, run = await self._recovery.newest(id)
+        if run is not None:
+            family = self._bounds.family(run.origin.chain_of(id))
+        else:
+            family = self._bounds.family(await self._chains.first(id))
         if run is None:
             saved = await self._parts.store.load(id)
             if saved is None or saved.execution.namespace != namespace:
@@ -62,6 +71,7 @@ class Endings:
             self._begin(id, family)
         if run is not None:
             self._inbox.terminate(run)
+        also(self._tick.gathering.write)
         await self._tick.committed()
 
     async def replaceable(self, namespace: str, id: str) -> LiveExecution | None:
@@ -79,21 +89,40 @@ class Endings:
         return run
 
     def end(self, run: LiveExecution) -> None:
-        """Ends an execution in the unit that gathers; those below it end soon after."""
-        family = self._bounds.family(run.id)
+        """Ends an execution in the unit that gathers; those below it end once that is durable."""
+        family = self._bounds.family(run.origin.chain_of(run.id))
         if family is not None:
             family.ending = True
-            self._begin(run.id, family)
+            self._tick.gathering.effects.append(partial(self._begin, run.id, family))
         self._inbox.terminate(run)
 
-    def undone(self, run: LiveExecution) -> None:
-        """The store has not taken the end of an execution: it goes on."""
+    def replace(self, run: LiveExecution, unit: Unit) -> None:
+        """Ends an execution in the unit that gathers. If the store refuses the unit, the execution goes on."""
+        unit.alone = False  # the end is not undone when the store is slow
+        children = self._parts.offspring.get(run.origin.chain_of(run.id), {})
+        stuck = self._parts.stuck.get(run.id)
+        self.end(run)
+        unit.refused = partial(self._undone, run, children, stuck)
+
+    def _undone(self, run: LiveExecution, children: dict[str, str], stuck: Any) -> None:
+        """The store has not taken the end of an execution: it goes on, and so do those below it."""
+        chain = run.origin.chain_of(run.id)
+        family = self._bounds.family(chain)
+        if family is not None:
+            family.ending = False
+        if children:
+            self._parts.offspring[chain] = children
+        options = run.origin.options
+        if options.parent and options.close:
+            note_child(self._parts.offspring, options.parent, run.id, options.close)
+        if stuck is not None:
+            self._parts.stuck[run.id] = stuck
         self._recovery.again(run.id)
 
     def _check(self, namespace: str, run: LiveExecution) -> None:
         if run.origin.namespace != namespace:
             raise NotFoundError
-        if self._recovery.paused and run.origin.root != run.id:
+        if self._recovery.paused and run.origin.root != run.origin.chain_of(run.id):
             raise ConflictError(
                 f"Execution {run.id} is a part of {run.origin.root}: while the server is paused, "
                 "terminate that one, which ends this one, too."
@@ -114,7 +143,8 @@ class Endings:
         saved = await self._parts.store.load(id)
         if saved is None:
             raise NotFoundError(f"There is no execution {id}.")
-        family = self._bounds.family(id)
+        id = await self._chains.newest(id)
+        family = self._bounds.family(await self._chains.first(id))
         below = 0 if family is None else len(family.members.keys() - {id})
         await self.terminate(saved.execution.namespace, id)
         await self.done()
@@ -149,10 +179,10 @@ class Endings:
 
     async def _end(self, id: str) -> None:
         try:
-            run = await self._recovery.found(id)
+            _, run = await self._recovery.newest(id)
         except Exception as error:  # noqa: BLE001  the others are to end, whatever this one lacks
             log.error("execution %s is to end, and cannot be loaded: %s", id, error)  # noqa: TRY400
-            self._recovery.visit(id, partial(ended, self._inbox))
+            self._recovery.reach(id, partial(ended, self._inbox))
         else:
             if run is not None:
                 ended(self._inbox, run)

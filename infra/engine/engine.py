@@ -5,28 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from ...actions import (
     KINDS,
     PLAIN,
-    Action,
     Catalog,
-    Inline,
 )
-from ...actions import Limits as ActionLimits
 from .alarms import Alarms
 from .annotations import Annotations
+from .batch_items import Items
+from .batches import Batches
 from .bounds import Bounds
 from .calls import Calls
+from .chains import Chains
 from .children import Children
 from .completion_tokens import Tokens
 from .completions import Answering
 from .core import Core
 from .dead_letter_records import DeadLetterRecords
 from .dead_letters import DeadLetters
+from .deletions import Deletions
 from .dispatch import Dispatch
 from .due import Due
 from .endings import Endings, ended
@@ -40,8 +40,11 @@ from .hooks import Attachment, NoHooks
 from .identities import Identities
 from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
+from .limits.limits import Limits
+from .limits.steps import StepLimits
+from .lingering import Lingering
 from .messages import Messages
-from .news import News
+from .news import News, life
 from .offspring import CHILD
 from .pauses import Pauses
 from .queries import Queries
@@ -56,7 +59,8 @@ from .schedules import Schedules
 from .shared import Counters, EngineSettings, Parts
 from .tick import Tick
 from .timers import Elapsed, Timers
-from .units import Unit
+from .units import Unit, nothing
+from .updates import Updates
 from .waiters import Waiters
 from .watching import Watching
 
@@ -64,18 +68,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 
     from ...actions import Call, Change, Clock, Ids, Invoker, Quotas, Store, Write
-    from ...composer import JSON, Composition, Invoke, Name, Outcome, Resolved, Resumed
+    from ...composer import JSON, Acquired, Composition, Invoke, Name, Outcome, Resolved, Resumed
     from .calls import Invoked
+    from .functions import ParkedStep
     from .hooks import Companion, Hooks
     from .live import ActiveInvocation, LiveExecution
-    from .recovery import Visit
     from .threads import Threads
     from .timers import Timer
+    from .units import Also
+    from .visits import Visit
 
 
 log = logging.getLogger(__name__)
-
-AT_ONCE = 600  # steps of expressions in one transition, about 2 us each; a thread makes longer ones
 
 
 class Engine:
@@ -116,16 +120,17 @@ class Engine:
         self._tokens = Tokens(secret)
         self._parts = Parts(
             clock=clock, ids=ids, catalog=self._catalog, store=store,
-            settings=_settings(settings, self._tokens), hooks=hooks or NoHooks(),
+            settings=settings.signed(self._tokens.tasks), hooks=hooks or NoHooks(),
         )  # fmt: skip
         self._tasks, self._closing = asyncio.TaskGroup(), AsyncExitStack()
-        self._waiters, self._news = Waiters(), News(_start(clock), settings.followed)
+        self._waiters, self._news = Waiters(), News(life(clock), settings.followed)
         self._tick = Tick(store, clock, self._withdraw, settings.pacing, self._news.tell)
         self._bounds = Bounds(self._parts)
         self._timers: Timers[Timer] = Timers(Elapsed(clock), self._passed, settings.pacing.look_s)
         self._alarms: Timers[str] = Timers(clock, self._shown, settings.pacing.look_s)
-        core = self._made(invokers)
+        core = self._core = self._made(invokers)
         invokers[CHILD] = self._composed(core, companions)
+        invokers.update(dict.fromkeys(Batches.kinds, self.batches))
 
     def _made(self, invokers: Mapping[str, Invoker]) -> Core:
         """The parts that the others work with."""
@@ -133,16 +138,20 @@ class Engine:
         self.entities = Mailboxes(parts, tick, invokers, self._found, self._tasks)
         self.heuristics = Heuristics(self.entities, tick)
         self.queues = Queues(parts, tick, tokens)
+        self.limits = Limits(parts, tick, self._entered)
+        send = lambda *step: self._inbox.send(*step)  # noqa: E731, PLW0108  the inbox is made later
+        self._step_limits = StepLimits(parts, tick, send)
         self._dispatch = Dispatch(
             invokers, self.entities, tokens, parts.clock, self._cancel_child, self.queues
         )
         alarms = Alarms(self._tasks, self._catalog, self._fire)
+        self.chains = Chains(parts, tick)
         self._letters = DeadLetterRecords(parts, tick, alarms.letter)
         self._functions = Functions(parts, tick)
         return Core(
-            parts=parts, tick=tick, bounds=self._bounds, timers=self._timers,
-            alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
-            letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=alarms.stuck,
+            parts=parts, tick=tick, bounds=self._bounds, lingering=Lingering(parts, self._bounds), chains=self.chains,
+            timers=self._timers, alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
+            letters=self._letters, functions=self._functions, limits=self.limits, step_limits=self._step_limits, tasks=self._tasks, stuck=alarms.stuck,
             tell=self._tell, unwaited=self._unwaited_ended, close=self._close,
         )  # fmt: skip
 
@@ -154,22 +163,29 @@ class Engine:
         self.recovery = self._recovery = Recovery(core, inbox, self._dispatch, due, restoring)
         self.answering = Answering(parts, tick, inbox, self._recovery, tokens, self.queues)
         self.endings = Endings(core, inbox, self._recovery)
-        self._redrives = Redrives(parts, tick, inbox, restoring)
-        self.letters = DeadLetters(parts, tick, inbox, self._letters, self._redrives)
-        self.records, self.queries = Records(parts, restoring, tick), Queries(core, restoring)
+        self._redrives = Redrives(core, inbox, restoring)
+        self.firing = Firing(parts, tick, inbox, self._letters)
+        self.letters = DeadLetters(parts, tick, inbox, self._letters, self._redrives, self.firing)
+        self.records, self.queries = Records(core, restoring), Queries(core, restoring)
         self.annotations = Annotations(core, self._recovery)
         self.finding = Finding(parts, self.records)
-        self.watching = Watching(parts, self.records, self._news)
+        self.watching = Watching(core, self.records, self._news)
         self.identities = Identities(core)
         self.calls = Calls(self.identities, inbox, self.records, self.endings)
         self.children = Children(core, self.calls, self._recovery, self.endings)
         self.registry = Registry(parts, tick, (self._unregister, *companions))
-        self.pauses = Pauses(core, inbox, self._recovery)
+        self.pauses = Pauses(core, inbox, self._recovery, self.queues)
         self.messages = Messages(self.identities, inbox, self._recovery, self.calls)
-        self.resets = Resets(inbox, restoring, self.endings, self.messages, self.identities)
+        self.updates = Updates(core, inbox, self._recovery, self._news)
+        notes = (self.messages, self.updates)
+        self.resets = Resets(inbox, restoring, self.endings, notes, self.identities)
         self.executions = Executions(self.identities, inbox, self._recovery, self.answering)
-        self.firing = Firing(parts, tick, inbox, self._letters)
         self.schedules = Schedules(self.identities, inbox, self.records, self.cancel)
+        items = Items(
+            annotations=self.annotations, pauses=self.pauses, resets=self.resets, messages=self.messages,
+            deletions=Deletions(core, self.annotations, self._redrives), cancel=self.cancel, redrive=self.redrive,
+        )  # fmt: skip
+        self.batches = Batches(self.calls, self.records, self.identities, items)
         return self.children
 
     # --- its life ----------------------------------------------------------------------------
@@ -183,13 +199,17 @@ class Engine:
         await self._letters.load()
         await self.schedules.load()
         await self.queues.settings.load()
+        await self.limits.settings.load()
         await self._recovery.look()
         ticking = self._tasks.create_task(self._tick.run())
         self._closing.callback(ticking.cancel)
         self._closing.callback(self.schedules.tasks.cancel)
         opening = self._tasks.create_task(self.queues.begin(self._recovery.settled))
         self._closing.callback(opening.cancel)
+        entering = self._tasks.create_task(self.limits.begin(self._recovery, self._step_limits))
+        self._closing.callback(entering.cancel)
         self._closing.callback(self.children.stop)
+        self._closing.callback(self.batches.tasks.cancel)
         self._dispatch.hold()
         if not self._paused:
             self._recovery.begin()
@@ -200,6 +220,8 @@ class Engine:
         """Commits all that has happened. Executions under way go on after the next start."""
         self._dispatch.hold()
         self.queues.close()
+        self.limits.close()
+        self._step_limits.close()
         self._timers.stop()
         self._alarms.stop()
         self._recovery.stop()
@@ -227,6 +249,7 @@ class Engine:
     async def drain(self, seconds: float) -> bool:
         """Begins no further step, and waits for those under way. Returns True if they end in time."""
         self._tick.give_up()
+        self.batches.rest()
         self.queues.close()
         self._waiters.close()
         self._news.close()
@@ -265,6 +288,8 @@ class Engine:
             "waiters": len(self._waiters) + len(self._news),
             **self.entities.gauges(),
             **self.queues.gauges(),
+            **self.limits.gauges(),
+            **self._step_limits.gauges(),
             "dead_letters": len(self.letters),
             "schedules": len(self.schedules),
             "stuck": len(self._parts.stuck),
@@ -303,16 +328,7 @@ class Engine:
         Raises:
             InvalidError: a limit is not valid.
         """
-        now_ms = self._parts.clock.now_ms()
-        action = Action(
-            name,
-            Inline(function),
-            annotations=dict(annotations or {}),
-            limits=ActionLimits.from_json(limits or {}),
-            updated_ms=now_ms,
-        )
-        for step in self._functions.register(action):
-            self._inbox.resend(step.run, step.fiber, step.command)
+        self._send(self._functions.register(name, function, annotations or {}, limits or {}))
 
     async def commit(self, write: Write) -> None:
         """Commits a write that belongs to no execution, however long it takes."""
@@ -348,7 +364,7 @@ class Engine:
         return await self.calls.start(name, composition, params, namespace)
 
     async def wait(self, namespace: str, id: str, seconds: float) -> bool:
-        """Waits for an execution to end, for so many seconds at most. Returns True if it has ended.
+        """Waits for an execution, with all runs of its chain, to end. Returns True if it has ended in time.
 
         Raises:
             NotFoundError: when there is none in this namespace.
@@ -364,10 +380,12 @@ class Engine:
         """
         await self.answering.complete(token, outcome)
 
-    async def cancel(self, namespace: str, id: str, *, terminate: bool = False) -> None:
+    async def cancel(
+        self, namespace: str, id: str, *, terminate: bool = False, also: Also = nothing
+    ) -> None:
         """Asks an execution to stop; with `terminate` it ends at once, without finalizers.
 
-        With it ends what it has started, also what it does not wait for.
+        With it ends what it has started, also what it does not wait for. `also` adds to the same commit.
 
         Raises:
             NotFoundError: when there is none in this namespace.
@@ -375,9 +393,10 @@ class Engine:
         """
         self._tick.ensure()
         if terminate:
-            await self.endings.terminate(namespace, id)
+            await self.endings.terminate(namespace, id, also)
             return
         self._inbox.cancel(await self._recovery.standing(namespace, id))
+        also(self._tick.gathering.write)
         await self._tick.committed()
 
     async def resume(
@@ -401,13 +420,16 @@ class Engine:
         """
         await self.pauses.resume(namespace, id, event, fiber)
 
-    async def redrive(self, namespace: str, id: str, composition: JSON = None) -> None:
+    async def redrive(
+        self, namespace: str, id: str, composition: JSON = None, also: Also = nothing
+    ) -> None:
         """Continues a failed or cancelled execution from the steps that failed.
 
         Args:
             namespace: that it is in.
             id: of the execution.
             composition: to go on with another program, which must agree with what is done.
+            also: adds to the commit of the redrive.
 
         Raises:
             NotFoundError: when there is none in this namespace.
@@ -416,6 +438,7 @@ class Engine:
         self._tick.ensure()
         async with self.identities.redriving(namespace, id):
             await self._redrives.redrive(namespace, id, composition)
+            also(self._tick.gathering.write)
         await self._tick.committed()
 
     # --- inside ------------------------------------------------------------------------------
@@ -436,17 +459,18 @@ class Engine:
         return await self._recovery.found(execution)
 
     def _unregister(self, change: Change) -> Attachment:
-        """A companion of changes: see `Functions.replaced`."""
-        names = [str(definition.name) for definition in (*change.put, *change.gone)]
-        return Attachment(self._functions.documents(names), partial(self._replaced, names))
+        return self._functions.unregister(change, self._send)
 
-    def _replaced(self, names: list[str]) -> None:
-        for step in self._functions.replaced(names):
-            self._inbox.resend(step.run, step.fiber, step.command)
+    def _send(self, steps: Iterable[ParkedStep]) -> None:
+        for step in steps:
+            self._inbox.send(step.run, step.fiber, step.command)
 
     def _withdraw(self, begun: list[LiveExecution]) -> None:
-        withdraw(begun, self._parts, self._bounds, self._dispatch)
+        withdraw(begun, self._core)
         self.calls.keys.withdrawn({run.id for run in begun})
+
+    def _entered(self, execution: str, fiber: str, event: Acquired) -> None:
+        self._due(execution, lambda run: self._inbox.deliver(run, fiber, event))
 
     def _unwaited_ended(self, run: LiveExecution, outcome: Outcome) -> None:
         self.schedules.ended(run, outcome)
@@ -464,18 +488,5 @@ class Engine:
         """In turn with others: an execution may have started many."""
         if active.child is not None:
             change = partial(ended, self._inbox) if active.ending else self._inbox.cancel
-            visit = partial(self._recovery.visit, active.child, change)
+            visit = partial(self._recovery.reach, active.child, change)
             self._tick.later(active.opened.namespace, visit)
-
-
-def _start(clock: Clock) -> str:
-    """A text that no other start of an engine has."""
-    return f"{clock.now_ms():x}-{int(clock.elapsed_us()):x}"
-
-
-def _settings(settings: EngineSettings, tokens: Tokens) -> EngineSettings:
-    """The settings, with the key that signs tasks' tokens and the length of an expression for a thread."""
-    limits = replace(settings.limits, signing=tokens.tasks)
-    if limits.at_once is None:
-        limits = replace(limits, at_once=AT_ONCE)
-    return replace(settings, limits=limits)

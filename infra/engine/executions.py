@@ -305,7 +305,7 @@ class Executions:
             status=row.status,
             started_ms=row.started_ms,
             ended_ms=row.ended_ms,
-            redrives=body["generation"],
+            redrives=body.get("generation", 0),
             redriven_ms=body.get("redriven", 0),
             action=body["action"],
             owner=body.get("owner") or Name.parse(body["action"]).namespace,

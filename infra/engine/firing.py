@@ -18,11 +18,11 @@ from ...actions import (
     not_fired,
 )
 from .inbox.pending import called
+from .unwaited import ALARM, Unwaited
 from .unwaited import TRIGGER as BY_TRIGGER
-from .unwaited import Unwaited
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ...actions import Document, Rule
     from ...composer import JSON, Name
@@ -41,7 +41,11 @@ class Firing:
         self._parts, self._tick, self._inbox, self._letters = parts, tick, inbox, letters
 
     async def fire(
-        self, name: Name, payload: dict[str, JSON], documents: Sequence[Document] = ()
+        self,
+        name: Name,
+        payload: dict[str, JSON],
+        documents: Sequence[Document] = (),
+        beside: Callable[[], None] | None = None,
     ) -> str | None:
         """Fires a trigger; returns when that is durable.
 
@@ -49,6 +53,7 @@ class Firing:
             name: of the trigger.
             payload: goes over its parameters, to each action.
             documents: committed together with it, whether a rule is active or not.
+            beside: adds more to the commit, the same.
 
         Returns:
             The id of its activation; None when no rule is active: then there is none.
@@ -61,7 +66,7 @@ class Firing:
         params = merged(trigger.parameters, payload)
         check_payload(len(orjson.dumps(params)), quotas)
         rules = [rule for rule in self._parts.catalog.rules_of(name) if rule.active]
-        if not rules and not documents:
+        if not rules and not documents and beside is None:
             return None
         now_ms = self._parts.clock.now_ms()
         self._tick.ensure()
@@ -70,9 +75,21 @@ class Firing:
         with self._tick.apart() as unit:
             accepted = self._tick.durable()
             unit.write.documents += documents
+            if beside is not None:
+                beside()
             id = self._record(trigger, rules, params, now_ms) if rules else None
         await accepted
         return id
+
+    async def missed(
+        self, name: Name, payload: JSON, why: str, documents: Sequence[Document]
+    ) -> None:
+        """Keeps as a dead letter that an alarm could not fire its trigger, with the documents in one commit."""
+        with self._tick.apart() as unit:
+            accepted = self._tick.durable()
+            unit.write.documents += documents
+            self._letters.refused(name.namespace, str(name), Unwaited(ALARM), payload, why)
+        await accepted
 
     def _record(
         self, trigger: Trigger, rules: Sequence[Rule], params: dict[str, JSON], now_ms: int

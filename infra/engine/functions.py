@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from ...actions import Action, Change, Document, Inline, Limits
 from ...composer import Name
+from .hooks import Attachment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from ...composer import Invoke
+    from ...composer import JSON, Invoke
     from .live import ActiveInvocation, LiveExecution
     from .shared import Parts
     from .tick import Tick
@@ -69,9 +70,26 @@ class Functions:
     def __len__(self) -> int:
         return sum(step.stands for steps in self._parked.values() for step in steps)
 
-    def register(self, action: Action) -> list[ParkedStep]:
-        """Makes a function an action. Returns the steps that have waited for it."""
-        key = str(action.name)
+    def register(
+        self,
+        name: Name,
+        function: Callable[..., Any],
+        annotations: Mapping[str, JSON],
+        limits: Mapping[str, JSON],
+    ) -> list[ParkedStep]:
+        """Makes a function an action. Returns the steps that have waited for it.
+
+        Raises:
+            InvalidError: a limit is not valid.
+        """
+        action = Action(
+            name,
+            Inline(function),
+            annotations=dict(annotations),
+            limits=Limits.from_json({**limits}),
+            updated_ms=self._parts.clock.now_ms(),
+        )
+        key = str(name)
         body = orjson.dumps(
             {"annotations": action.annotations, "limits": action.limits.to_json()},
             option=orjson.OPT_SORT_KEYS,
@@ -83,13 +101,19 @@ class Functions:
         self._parts.catalog.apply(Change(action, (action,)))
         return [step for step in self._parked.pop(key, ()) if step.stands]
 
-    def documents(self, names: Iterable[str]) -> list[Document]:
-        """The documents to commit when stored actions take functions' names, or the names are deleted."""
-        known = [name for name in names if name in self._stored]
-        return [Document(kind=FUNCTION, key=name, body=None) for name in known]
+    def unregister(
+        self, change: Change, send: Callable[[Iterable[ParkedStep]], None]
+    ) -> Attachment:
+        """A companion of changes: stored actions take functions' names, or the names are deleted.
 
-    def replaced(self, names: Iterable[str]) -> list[ParkedStep]:
-        """Names that are no functions any more. Returns the steps that have waited for them."""
+        Once that is durable, the steps that have waited for the functions are sent.
+        """
+        names = [str(definition.name) for definition in (*change.put, *change.gone)]
+        known = [name for name in names if name in self._stored]
+        documents = [Document(kind=FUNCTION, key=name, body=None) for name in known]
+        return Attachment(documents, lambda: send(self._replaced(names)))
+
+    def _replaced(self, names: Iterable[str]) -> list[ParkedStep]:
         released: list[ParkedStep] = []
         for name in names:
             self._stored.pop(name, None)

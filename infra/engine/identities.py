@@ -18,7 +18,6 @@ from ...actions import (
     WAITING,
     ActivationRow,
     AlreadyStartedError,
-    Document,
     Known,
     NotFoundError,
     Query,
@@ -26,18 +25,19 @@ from ...actions import (
     is_run,
 )
 from .inbox.pending import withdraw
-from .live import SUCCEEDED
-from .names import Sweep
+from .live import CONTINUED, SUCCEEDED
+from .names import IDS, Sweep, id_documents, key_of
+from .stored_values import the_document
 from .turns import Turns
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
+    from ...actions import Document
     from .core import Core
     from .units import Unit
 
-IDS = "id"  # documents: the run and the instant of its start, by id, and by id and run
 NOT_OF = "The run {run} is none of the execution '{id}'."
 OPEN_AGAIN = (
     "Run {run} of the execution '{id}' cannot go on: another run of it is open, {open}. Wait until "
@@ -74,7 +74,7 @@ class Identities:
             return given
         check_id(given)
         key = key_of(namespace, given)
-        found = await self._document(key if run is None else f"{key}\n{run}")
+        found = await the_document(self._store, IDS, key if run is None else f"{key}\n{run}")
         if found is not None:
             return _run_in(found)
         if run is None:
@@ -92,16 +92,10 @@ class Identities:
 
         It stays so while the caller has the turn of the id, but for what other servers do.
         """
-        document = await self._document(key_of(namespace, id))
+        document = await the_document(self._store, IDS, key_of(namespace, id))
         if document is None:
             return None, 0
         return await self._known(_run_in(document)), document.version
-
-    async def _document(self, key: str) -> Document | None:
-        async for document in self._store.documents(IDS, key, limit=1):
-            if document.key == key:
-                return document
-        return None
 
     async def _known(self, run: str) -> Known | None:
         live = self._parts.runs.get(run)
@@ -112,6 +106,8 @@ class Identities:
         saved = await self._store.load(run)
         if saved is not None:
             row = saved.execution
+            if row.status == CONTINUED:  # since the document was read
+                return await self._known(await self.core.chains.newest(run))
             if row.ended_ms is not None:
                 return Known(run, open=False, succeeded=row.status == SUCCEEDED)
             options = orjson.loads(row.body).get("options", {})
@@ -128,24 +124,30 @@ class Identities:
         self, namespace: str, id: str, run: str, expected: int | None = None
     ) -> list[Document]:
         """The documents to commit with the start of a run. `expected` is the version that `look` has told."""
-        key = key_of(namespace, id)
-        body = orjson.dumps([run, self._parts.clock.now_ms()])
-        return [
-            Document(kind=IDS, key=key, body=body, expected=expected),
-            Document(kind=IDS, key=f"{key}\n{run}", body=body),
-        ]
+        return id_documents(key_of(namespace, id), run, self._parts.clock.now_ms(), expected)
 
     def conditional(self, unit: Unit, run: str, accepted: asyncio.Future[bool]) -> None:
-        """Has a run withdrawn, and `accepted` become False, if the store refuses the unit it begins with."""
-        unit.refused = partial(self._refused, unit, run, accepted)
+        """Has a run withdrawn, and `accepted` become False, if the store refuses the unit it begins with.
 
-    def _refused(self, unit: Unit, run: str, accepted: asyncio.Future[bool]) -> None:
+        What else is to be done then is done before `accepted` is told.
+        """
+        unit.refused = partial(self._refused, unit, run, accepted, unit.refused)
+
+    def _refused(
+        self,
+        unit: Unit,
+        run: str,
+        accepted: asyncio.Future[bool],
+        further: Callable[[], None] | None,
+    ) -> None:
         below = [live for live in self._parts.runs.values() if live.origin.root == run]
         begun = [*{live.id: live for live in (*unit.begun, *below)}.values()]
-        withdraw(begun, self._parts, self.core.bounds, self.core.starter)
+        withdraw(begun, self.core)
         # A later unit may have gone on with it in the meantime.
         self._tick.gathering.write.forgotten += [live.id for live in begun]
         self._tick.wake()
+        if further is not None:
+            further()
         if not accepted.done():
             accepted.set_result(False)
 
@@ -170,9 +172,11 @@ class Identities:
             await self._tick.committed()
 
     async def _id_of(self, namespace: str, run: str) -> str:
-        """The user's id of a run that has ended; "" if it has none, or is not there."""
+        """The user's id of a run that has ended; "" if it has none, is not there, or has continued as another."""
         saved = await self._store.load(run)
         if saved is None or saved.execution.namespace != namespace:
+            return ""
+        if saved.execution.status == CONTINUED:  # it is not redriven
             return ""
         return str(orjson.loads(saved.execution.body).get("options", {}).get("id", ""))
 
@@ -184,11 +188,6 @@ class Identities:
         """
         _, last = await self._sweep.forget(after, count, before_ms)
         return last
-
-
-def key_of(namespace: str, id: str) -> str:
-    """The key of the document of an id."""
-    return f"/{namespace}/{id}"
 
 
 def _run_in(document: Document) -> str:

@@ -26,6 +26,7 @@ from ...actions import (
 )
 from ...composer import CONDUCTING, Failure
 from .message_rows import documents
+from .packing import packed_activation, packed_entries
 from .stored_values import SEEN
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 _NONE: frozenset[Any] = frozenset()  # an empty set takes 216 bytes, and most executions need none
 FEW_FIBERS = 16  # of so few fibers it is cheap to read all values
 INLINE_BYTES = 2048  # a larger value is stored by itself
-RUNNING, PAUSED, STUCK, SUCCEEDED, FAILED, CANCELLED, TIMED_OUT = (
-    "running", "paused", "stuck", "succeeded", "failed", "cancelled", "timed_out",
+RUNNING, PAUSED, STUCK, SUCCEEDED, FAILED, CANCELLED, TIMED_OUT, CONTINUED = (
+    "running", "paused", "stuck", "succeeded", "failed", "cancelled", "timed_out", "continued",
 )  # fmt: skip
 HELD = (PAUSED, STUCK)  # wait for an operator
 
@@ -91,11 +92,13 @@ class LiveExecution:
         "entries",
         "execution",
         "given",
+        "handing",
         "has_messages",
         "held",
         "id",
         "invocations",
         "memory_mb",
+        "next",
         "offset_ms",
         "on_hold",
         "origin",
@@ -103,6 +106,7 @@ class LiveExecution:
         "put_off",
         "redriven_ms",
         "resent",
+        "slots",
         "steps_ms",
         "stuck_ms",
         "suspended",
@@ -137,6 +141,7 @@ class LiveExecution:
         self.held: AbstractSet[str] = (
             _NONE  # steps that were not sent because the server was stopping
         )
+        self.slots: dict[str, set[int]] | None = None  # fibers and turns: see `limits`
         self.unsettled = 0  # changes of it that are not committed yet
         self.adopted: dict[
             str, str
@@ -144,6 +149,10 @@ class LiveExecution:
         self.buffer: list[Entry] = []  # of an express execution
         self.given: JSON = None  # to a single action that nobody waits for
         self.has_messages = False  # its row says that there may be undelivered messages
+        self.next = ""  # the run of its chain that goes on in its place
+        self.handing: tuple[str, Invoke] | None = (
+            None  # its step that begins this run, when updates are answered
+        )
         self.doubtful = False  # whether a step of it has failed and may have had an effect
         self._large: dict[int, _Kept] = {}
         self._memo: dict[int, _Kept] = {}
@@ -223,10 +232,9 @@ class LiveExecution:
             entries = changes.entries
         origin = self.origin
         if entries and not origin.solo:
-            keep = self._keeper(write)
-            lines = [entry.to_json(keep) for entry in entries]
-            write.history.append((self.id, self.entries + 1, orjson.dumps(lines)))
-            self.entries += len(lines)
+            keep = self.keeper(write)
+            write.history.append((self.id, self.entries + 1, packed_entries(entries, keep)))
+            self.entries += len(entries)
             self.execution.entries = self.entries
         if origin.express:
             return
@@ -240,7 +248,7 @@ class LiveExecution:
             write.dropped.append((self.id, ""))
 
     def _write_messages(self, queued: InboxChanges, write: Write) -> None:
-        write.documents += documents(self.id, queued, self._keeper(write))
+        write.documents += documents(self.id, queued, self.keeper(write))
         if queued.added and not self.has_messages:
             self.has_messages = True
             write.executions.append(self.row(self.standing, None))
@@ -253,10 +261,11 @@ class LiveExecution:
             self._large = {key: kept for key, kept in self._large.items() if key in held}
 
     def _fiber_row(self, fiber: Fiber, write: Write) -> FiberRow:
-        body = {**fiber.to_json(self._keeper(write)), SEEN: self.entries}
+        body = {**fiber.to_json(self.keeper(write)), SEEN: self.entries}
         return FiberRow(self.id, fiber.id, fiber.due_ms, fiber.active, orjson.dumps(body))
 
-    def _keeper(self, write: Write) -> Callable[[JSON], Stored]:
+    def keeper(self, write: Write) -> Callable[[JSON], Stored]:
+        """A function from a value to its stored form."""
         return lambda value: self.keep(value, write).doc
 
     def keep(self, value: JSON, write: Write, text: bytes | None = None) -> _Kept:
@@ -286,28 +295,13 @@ class LiveExecution:
             "action": action.listed_as.text,
             "version": action.version,
             "kind": self.kind,
-            "limits": action.limits.to_json(),
-            "generation": self.execution.generation,
-            "depth": origin.depth,
-            "solo": origin.solo,
+            "limits": action.limits.to_list(),
         }
         if status == STUCK:
             body["stuck"] = self.stuck_ms
-        if self.adopted:
-            body["adopted"] = self.adopted
-        if self.suspended:
-            body["suspended"] = True
-        if self.held:
-            body["held"] = sorted(self.held)
-        if self.doubtful:
-            body["doubtful"] = True
-        if self.has_messages:
-            body["messages"] = True
-        if self.redriven_ms:
-            body["redriven"] = self.redriven_ms
         if answers is not None:
             body["answers"] = answers
-        body |= origin.beyond_defaults(self.id)
+        body |= self._beyond_defaults() | origin.beyond_defaults(self.id)
         return ExecutionRow(
             id=self.id,
             namespace=origin.namespace,
@@ -317,6 +311,20 @@ class LiveExecution:
             ended_ms=ended_ms,
             body=orjson.dumps(body),
         )
+
+    def _beyond_defaults(self) -> Stored:
+        """The members of a row that most executions do without."""
+        told: Stored = {
+            "generation": self.execution.generation,
+            "next": self.next,
+            "adopted": self.adopted,
+            "suspended": self.suspended,
+            "held": sorted(self.held),
+            "doubtful": self.doubtful,
+            "messages": self.has_messages,
+            "redriven": self.redriven_ms,
+        }
+        return {name: value for name, value in told.items() if value}
 
     def waiting(
         self, opened: Opened, completion: Completion, fiber: str, until_ms: int | None, write: Write
@@ -334,7 +342,8 @@ class LiveExecution:
                 "until": until_ms,
             },
         }
-        write.activations.append(_activation_row(opened, completion, WAITING, body))
+        row = _activation_row(opened, completion, WAITING, orjson.dumps(body))
+        write.activations.append(row)
 
     def activation(
         self,
@@ -346,20 +355,14 @@ class LiveExecution:
         """Writes the record of an activation that has ended."""
         outcome = completion.outcome
         kept = self.keep(outcome.value, write)
-        body: Stored = {
-            "about": orjson.Fragment(opened.action.about),
-            "closed": [*closed(opened, completion, conducted)],
-            "execution": self.id,
-            "size": kept.size,
-            "result": kept.doc,
-        }
-        if isinstance(outcome, Failure):
-            body["code"] = outcome.code
+        code = outcome.code if isinstance(outcome, Failure) else None
+        how = closed(opened, completion, conducted)
+        body = packed_activation(opened, how, (kept.size, kept.doc), code, self.id)
         write.activations.append(_activation_row(opened, completion, status_of(outcome), body))
 
 
 def _activation_row(
-    opened: Opened, completion: Completion, status: int, body: Stored
+    opened: Opened, completion: Completion, status: int, body: bytes
 ) -> ActivationRow:
     return ActivationRow(
         opened.id,
@@ -368,6 +371,6 @@ def _activation_row(
         completion.started_ms,
         status,
         opened.cause,
-        orjson.dumps(body),
+        body,
         opened.kind or opened.action.kind,
     )

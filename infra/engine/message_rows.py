@@ -1,7 +1,7 @@
 """The stored form of messages.
 
 A message that waits is a document of the kind `message`, whose key is its execution and its number. An id that a
-sender gave is a document of the kind `told`, kept as long as the execution: its body begins as that of a name does,
+sender gave is a document of the kind `told`, kept as long as the execution with all runs of its chain: its body begins as that of a name does,
 so that the sweep of names drops it.
 """
 
@@ -15,6 +15,7 @@ import orjson
 from ...actions import Document
 from ...composer import Message
 from . import stored_values
+from .stored_values import the_document
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -111,20 +112,37 @@ def shown(messages: Iterable[Message]) -> list[Stored]:
     ]
 
 
-def told_document(execution: str, id: str, now_ms: int) -> Document:
-    """The document that says that an execution was told a message with this id."""
-    return Document(kind=TOLD, key=_told(execution, id), body=orjson.dumps([execution, now_ms]))
+def told_document(chain: str, id: str, now_ms: int, token: str = "") -> Document:
+    """The document that says that a run of a chain was told a message with this id, by a call with this token.
+
+    The chain is known by its first run.
+    """
+    body = orjson.dumps([chain, now_ms, *([token] if token else ())])
+    return Document(kind=TOLD, key=_told(chain, id), body=body)
 
 
-async def was_told(store: Store, execution: str, id: str) -> bool:
-    """True if an execution was told a message with this id."""
-    key = _told(execution, id)
-    return any([document.key == key async for document in store.documents(TOLD, key, limit=1)])
+async def was_told(store: Store, chain: str, id: str) -> bool:
+    """True if a run of a chain, known by its first run, was told a message with this id."""
+    return await _told_by(store, chain, id) is not None
+
+
+async def was_told_by(store: Store, chain: str, id: str, token: str) -> bool:
+    """True if a run of a chain, known by its first run, was told a message with this id by this call."""
+    return await _told_by(store, chain, id) == token
+
+
+async def _told_by(store: Store, chain: str, id: str) -> str | None:
+    """The token of the call that told a chain a message with this id, "" without one; None if none did."""
+    document = await the_document(store, TOLD, _told(chain, id))
+    if document is None:
+        return None
+    _, _, *token = orjson.loads(document.body or b"")
+    return str(token[0]) if token else ""
 
 
 def _key(execution: str, number: int) -> str:
     return f"{execution}/{number:08x}"  # keys in order of number
 
 
-def _told(execution: str, id: str) -> str:
-    return f"/{execution}/{id}"
+def _told(chain: str, id: str) -> str:
+    return f"/{chain}/{id}"

@@ -45,9 +45,10 @@ from ...composer import (
     measured,
 )
 from .calls import Beside, Invoked
-from .message_rows import TOLD, shown, stored, told_document, was_told
+from .message_rows import TOLD, shown, stored, told_document, was_told, was_told_by
 from .names import Sweep
 from .turns import Turns
+from .units import nothing
 
 if TYPE_CHECKING:
     from ...actions import Call
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from .live import LiveExecution
     from .recovery import Recovery
     from .stored_values import Stored
+    from .units import Also
 
 log = logging.getLogger(__name__)
 
@@ -79,11 +81,18 @@ class Messages:
         self._identities, self._calls = identities, calls
         self._parts, self._store, self._tick = core.parts, core.parts.store, core.tick
         self._inbox, self._recovery, self._tasks = inbox, recovery, core.tasks
-        self._turns = Turns()
+        self._lingering, self._chains, self._turns = core.lingering, core.chains, Turns()
         self._sweep = Sweep(core.parts, core.tick, TOLD)
 
-    async def tell(
-        self, namespace: str, execution: str, name: str, payload: JSON, id: str = ""
+    async def tell(  # noqa: PLR0913, PLR0917  what a message consists of
+        self,
+        namespace: str,
+        execution: str,
+        name: str,
+        payload: JSON,
+        id: str = "",
+        token: str = "",
+        also: Also = nothing,
     ) -> bool:
         """Tells an execution a message. Returns False if one with this id was told before: then nothing changes.
 
@@ -93,6 +102,8 @@ class Messages:
             name: of the message.
             payload: any JSON.
             id: by which the message is taken once; "" to take it in any case.
+            token: of the call. If the same call is sent again, it gets the answer of the first time.
+            also: adds to the commit of the message.
 
         Raises:
             NotFoundError: the namespace has no such execution.
@@ -105,15 +116,20 @@ class Messages:
         check_message(name, id)
         size = self._size(name, payload)
         self._tick.ensure()
-        async with self._turns.of(*_turn(execution, id)):
+        async with self._turns.of(*await self._turn(execution, id)):
             run = await self._fresh(namespace, execution, id)
             taken = self._tick.durable()  # the first of two with this id may be on its way
             if run is not None:
-                self.put(run, Message(0, name, id, payload, size))
+                self.put(run, Message(0, name, id, payload, size), token=token)
+            also(self._tick.gathering.write)
         await taken
+        if run is None and token:
+            return await was_told_by(self._store, await self._chains.first(execution), id, token)
         return run is not None
 
-    def put(self, run: LiveExecution, message: Message, *, bounded: bool = True) -> None:
+    def put(
+        self, run: LiveExecution, message: Message, *, bounded: bool = True, token: str = ""
+    ) -> None:
         """Puts a message into an inbox, in the next commit. Its number is not used.
 
         Without `bounded` there may be too many: they were accepted before.
@@ -122,8 +138,7 @@ class Messages:
             ConflictError: the execution receives no messages.
             TooManyMessagesError: too many messages wait for it.
         """
-        if run.origin.solo or run.origin.express:
-            what = "an express execution" if run.origin.express else "a single action"
+        if what := run.origin.apart:
             raise ConflictError(f"Execution {run.id} receives no messages: it is {what}.")
         message = changed(message, number=run.entries + 1)
         machine = run.execution
@@ -132,7 +147,7 @@ class Messages:
             assert inbox is not None  # noqa: S101  else it has room
             raise TooManyMessagesError(_full(run.id, inbox))
         self._inbox.tell(run, message)
-        self.note_id(run, message.id)
+        self.note_id(run, message.id, token)
 
     async def _fresh(self, namespace: str, execution: str, id: str) -> LiveExecution | None:
         """The execution, to be used before anything is awaited; None if it knows the message."""
@@ -143,12 +158,13 @@ class Messages:
                 if id and await self._was_told(execution, id):
                     return None
                 raise ClosedError(f"Execution {execution} has ended.") from None
+            self._lingering.used(run)
             if not id:
                 return run
             inbox = run.execution.inbox
             if inbox is not None and id in inbox.ids:
                 return None
-            if await was_told(self._store, run.id, id):
+            if await was_told(self._store, run.origin.chain_of(run.id), id):
                 return None
             if self._parts.runs.get(run.id) is not run:
                 continue  # it has left memory meanwhile, with the ids that it knew
@@ -156,34 +172,42 @@ class Messages:
             if inbox is None or id not in inbox.ids:
                 return run
 
+    async def _turn(self, execution: str, id: str) -> list[str]:
+        """One turn for an id, whichever run of a chain is told it."""
+        if not id:
+            return []
+        await self._recovery.found(execution)  # it is needed next, and is read together with others
+        return [f"{await self._chains.first(execution)} {id}"]
+
     async def _was_told(self, execution: str, id: str) -> bool:
         """True if an execution that has ended was told a message with this id."""
         if execution in self._parts.ended:
             await self._tick.committed()  # its end, and perhaps the message, are on their way
-        return await was_told(self._store, execution, id)
+        return await was_told(self._store, await self._chains.first(execution), id)
 
     async def undelivered(
         self, namespace: str, execution: str, after: int = 0, limit: int | None = None
     ) -> list[Stored]:
-        """The messages that an execution has not received yet, in order of arrival.
+        """The messages that an execution, or its chain, has not received yet, in order of arrival.
 
         Args:
             namespace: that the execution is in.
-            execution: its id.
+            execution: its id, or that of any run of its chain.
             after: the number of a message; those after it are listed.
             limit: how many are listed; None for all.
 
         Raises:
             NotFoundError: the namespace has no such execution.
         """
-        saved = await self._store.load(execution)
-        if saved is None or saved.execution.namespace != namespace:
-            raise NotFoundError
-        run = self._parts.runs.get(execution)
+        await self._chains.check(namespace, execution)
+        if (newest := await self._chains.newest(execution)) != execution:
+            await self._tick.committed()  # its start may be on the way to the store
+            newest = await self._chains.newest(newest)
+        run = self._parts.runs.get(newest)
         if run is not None:
             later = (each for each in run.execution.inbox or () if each.number > after)
             return shown(islice(later, limit))
-        return shown(await stored(self._store, execution, after, limit))
+        return shown(await stored(self._store, newest, after, limit))
 
     # --- told with a start -------------------------------------------------------------------
 
@@ -234,10 +258,11 @@ class Messages:
                 f"{action.name} cannot be started with a message: only a composition receives messages."
             )
 
-    def note_id(self, run: LiveExecution, id: str) -> None:
+    def note_id(self, run: LiveExecution, id: str, token: str = "") -> None:
         """Notes that an execution was told a message with this id."""
         if id:
-            told = told_document(run.id, id, self._parts.clock.now_ms())
+            chain = run.origin.chain_of(run.id)
+            told = told_document(chain, id, self._parts.clock.now_ms(), token)
             self._tick.gathering.write.documents.append(told)
             self._tick.gathering.effects.append(partial(_forget, run, id))
 
@@ -257,7 +282,7 @@ class Messages:
             namespace = run.origin.namespace
             id = await self._identities.run_of(namespace, tell.execution)
             size = self._size(tell.name, command.params)
-            async with self._turns.of(*_turn(id, tell.id)):
+            async with self._turns.of(*await self._turn(id, tell.id)):
                 target = await self._fresh(namespace, id, tell.id)
                 if place not in run.put_off:
                     return  # it was cancelled meanwhile
@@ -320,10 +345,6 @@ def _full(id: str, inbox: Waiting) -> str:
         most=MAX_MESSAGES,
         most_size=MAX_INBOX_BYTES,
     )
-
-
-def _turn(execution: str, id: str) -> list[str]:
-    return [f"{execution} {id}"] if id else []
 
 
 def _forget(run: LiveExecution, id: str) -> None:

@@ -10,15 +10,48 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ...actions import Document
+from .stored_values import the_document
 from .units import Unit
 
 if TYPE_CHECKING:
+    from ...actions import Store
     from .shared import Parts
     from .tick import Tick
 
 NAMED = (
     "named"  # documents of names: the id of the execution, and the instant at which it was given
 )
+
+
+IDS = "id"  # documents: the run and the instant of its start, by the user's id, and by id and run
+CHAIN = (
+    "chain"  # documents: the newest run of a chain and the instant of its start, by the first run
+)
+
+
+def key_of(namespace: str, id: str) -> str:
+    """The key of the document of a user's id."""
+    return f"/{namespace}/{id}"
+
+
+def id_documents(key: str, run: str, now_ms: int, expected: int | None = None) -> list[Document]:
+    """The documents that say that a user's id means a run; the first may expect a version."""
+    body = orjson.dumps([run, now_ms])
+    return [
+        Document(kind=IDS, key=key, body=body, expected=expected),
+        Document(kind=IDS, key=f"{key}\n{run}", body=body),
+    ]
+
+
+def chain_document(first: str, run: str, now_ms: int) -> Document:
+    """The document that names the newest run of a chain."""
+    return Document(kind=CHAIN, key=first, body=orjson.dumps([run, now_ms]))
+
+
+async def newest_of(store: Store, first: str) -> str | None:
+    """The newest run of the chain that begins with a run; None if that run has no successor, or none is kept."""
+    document = await the_document(store, CHAIN, first)
+    return None if document is None else str(orjson.loads(document.body or b"")[0])
 
 
 def name_key(namespace: str, path: str, name: str) -> str:
@@ -65,6 +98,8 @@ class Sweep:
         id, given_ms, *_ = orjson.loads(document.body or b"")
         if given_ms >= before_ms or await self._store.load(id) is not None:
             return False
+        if self._kind != CHAIN and await newest_of(self._store, id) is not None:
+            return False  # its chain goes on
         unit = Unit()  # of its own: it is refused when the name is given again meanwhile
         gone = Document(kind=self._kind, key=document.key, body=None, expected=document.version)
         unit.write.documents.append(gone)

@@ -16,7 +16,7 @@ from ...actions import UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ...actions import Write
+    from ...actions import Clock, Write
 
 STOPPING = "The server is stopping. Ask again when it has started."
 
@@ -114,3 +114,8 @@ def _keys(write: Write) -> Iterator[str]:
         yield execution.id
     for id, _, _ in write.history:
         yield id
+
+
+def life(clock: Clock) -> str:
+    """A text that no other start of an engine has."""
+    return f"{clock.now_ms():x}-{int(clock.elapsed_us()):x}"

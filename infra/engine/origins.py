@@ -55,6 +55,22 @@ class Source:
         return [self.how, self.run, self.entry, self.generation]
 
 
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The place of a run in its chain: the first run, and the run before it."""
+
+    first: str
+    previous: str
+
+    @classmethod
+    def from_json(cls, doc: Sequence[Any]) -> Chain:
+        """Reads what `to_json` wrote."""
+        return cls(*doc)
+
+    def to_json(self) -> list[JSON]:
+        return [self.first, self.previous]
+
+
 @dataclass(slots=True)
 class Account:
     """The steps that a conductor action's composition has used, together with those nested in it."""
@@ -72,7 +88,8 @@ class Origin:
         owner: the namespace of that action, by whatever name it was called.
         namespace: the namespace that the execution is in.
         started_ms: the instant at which it began.
-        root: the id of the execution at the top of those that started this one, or its own.
+        root: the id of the execution at the top of those that started this one, or its own; of a chain of runs,
+            that of the first run.
         parent: the step of another execution that waits for this one.
         depth: the number of executions above it.
         express: True if it is in memory only, until its end.
@@ -83,6 +100,7 @@ class Origin:
         unwaited: how it was called, if nobody waits for it.
         options: what its caller has said of it.
         source: the run whose history it began with, if it was reset or forked.
+        chain: its place in its chain, if another run has continued as this one.
     """
 
     action: Action
@@ -100,14 +118,27 @@ class Origin:
     unwaited: Unwaited | None = None
     options: StartOptions = PLAIN
     source: Source | None = None
+    chain: Chain | None = None
+
+    def chain_of(self, execution: str) -> str:
+        """The first run of the chain of the execution with this origin: the whole chain is known by it."""
+        return execution if self.chain is None else self.chain.first
+
+    @property
+    def apart(self) -> str:
+        """The kind of an execution that is not told, updated or paused; "" for all others."""
+        if self.express:
+            return "an express execution"
+        return "a single action" if self.solo else ""
 
     def is_call(self, execution: str) -> bool:
         """True if the execution with this origin was called from outside: no other execution started it."""
-        return self.parent is None and self.root == execution
+        return self.parent is None and self.root == self.chain_of(execution)
 
     def beyond_defaults(self, execution: str) -> dict[str, JSON]:
         """The members of the execution's row that most rows leave out, because they have the defaults."""
-        doc: dict[str, JSON] = {}
+        places: dict[str, JSON] = {"depth": self.depth, "solo": self.solo}
+        doc: dict[str, JSON] = {name: value for name, value in places.items() if value}
         if self.root != execution:
             doc["root"] = self.root
         if self.owner != self.action.listed_as.namespace:
@@ -120,6 +151,8 @@ class Origin:
             doc["options"] = options
         if self.source is not None:
             doc["source"] = self.source.to_json()
+        if self.chain is not None:
+            doc["chain"] = self.chain.to_json()
         if self.trace != execution:
             doc["trace"] = self.trace
         if self.parent is not None:

@@ -19,9 +19,11 @@ from ...actions import (
 )
 from ...composer import (
     APPLICATION_ERROR,
+    CLOSED,
     EXECUTION_FAILED,
     MESSAGE_DROPPED,
     RUN_TIMED_OUT,
+    UPDATE_FAILED,
     Accepted,
     Changes,
     Completed,
@@ -30,7 +32,9 @@ from ...composer import (
     Failure,
     InboxChanges,
     Invoking,
+    Settled,
     Success,
+    failure,
 )
 from ...composer import (
     CANCELLED as CANCELLED_CODE,
@@ -64,6 +68,12 @@ def broken_run(run: LiveExecution, now_ms: int, lost: InboxChanges | None = None
     `lost` are changes of its inbox that are not stored.
     """
     changes, inbox = broken(now_ms), run.execution.inbox
+    for asked in run.execution.updates.values():
+        text = f"update '{asked.name}' was not answered: the execution ended before its handler had ended"
+        lost_update = failure(CLOSED, text)
+        about: dict[str, JSON] = {"name": asked.name, "update": asked.update, **lost_update.detail}
+        changes.entries.insert(0, Entry(now_ms, "0", 0, UPDATE_FAILED, about, lost_update.error))
+        changes.updates.append(Settled(asked.update, asked.name, lost_update))
     if inbox is None:
         return changes
     inbox.drop_all()

@@ -1,8 +1,8 @@
 """An operator pauses executions and resumes them.
 
 An execution is paused in two ways. A retry that is spent, or a stuck saga, pauses a fiber: the machine waits
-for a decision about it. An operator suspends an execution as a whole: no further step begins, steps under way
-end, and timers run on. `resume` ends both.
+for a decision about it. An operator suspends an execution as a whole: no further step begins, no worker gets a
+task of it, steps under way end, and timers run on. `resume` ends both.
 """
 
 from __future__ import annotations
@@ -10,22 +10,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...actions import ConflictError
+from .units import nothing
 
 if TYPE_CHECKING:
     from ...composer import Resolved, Resumed
     from .core import Core
     from .inbox.inbox import Inbox
     from .live import LiveExecution
+    from .queues.queues import Queues
     from .recovery import Recovery
+    from .units import Also
 
 
 class Pauses:
-    """Pauses and resumes executions. Each change is durable when its method returns."""
+    """Pauses and resumes executions. Each change is durable when its method returns.
 
-    def __init__(self, core: Core, inbox: Inbox, recovery: Recovery) -> None:
+    `also` adds to the commit of the change.
+    """
+
+    def __init__(self, core: Core, inbox: Inbox, recovery: Recovery, queues: Queues) -> None:
         self._tick, self._inbox, self._recovery = core.tick, inbox, recovery
+        self._queues = queues
 
-    async def pause(self, namespace: str, id: str) -> None:
+    async def pause(self, namespace: str, id: str, also: Also = nothing) -> None:
         """Begins no further step of an execution. One that is paused already stays so.
 
         Executions that are steps of it are not paused.
@@ -37,17 +44,23 @@ class Pauses:
         """
         self._tick.ensure()
         run = await self._recovery.standing(namespace, id)
-        if run.origin.express or run.origin.solo:
-            what = "an express execution" if run.origin.express else "a single action"
+        if what := run.origin.apart:
             raise ConflictError(
                 f"Execution {id} cannot be paused: it is {what}. Cancel it instead."
             )
         run.suspended = True
+        self._queues.held.pause(run)
         self._store(run)
+        also(self._tick.gathering.write)
         await self._tick.committed()
 
     async def resume(
-        self, namespace: str, id: str, event: Resumed | Resolved | None, fiber: str | None
+        self,
+        namespace: str,
+        id: str,
+        event: Resumed | Resolved | None = None,
+        fiber: str | None = None,
+        also: Also = nothing,
     ) -> None:
         """See `Engine.resume`."""
         self._tick.ensure()
@@ -62,17 +75,19 @@ class Pauses:
             self._release(run)
         if run.paused:
             self._inbox.resume(run, event, fiber)
+        also(self._tick.gathering.write)
         await self._tick.committed()
 
     def _release(self, run: LiveExecution) -> None:
         """Lets the steps begin that were held back."""
         run.suspended = False
+        self._queues.held.resume(run.id)
         self._store(run)
         on_hold, run.on_hold = run.on_hold, []
         for fiber, command in on_hold:
             if (fiber, command.turn) in run.put_off:  # else it was cancelled meanwhile
                 run.put_off.discard((fiber, command.turn))
-                self._inbox.resend(run, fiber, command)
+                self._inbox.send(run, fiber, command)
 
     def _store(self, run: LiveExecution) -> None:
         self._tick.gathering.write.executions.append(run.row(run.standing, None))

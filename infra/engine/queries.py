@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ...actions import ExecutionRow, Saved, Write
     from ...composer import JSON
     from .core import Core
+    from .limits.limits import Limits
     from .live import LiveExecution
     from .restoring import Restoring
     from .stored_values import Stored
@@ -60,7 +61,7 @@ class Queries:
 
     def __init__(self, core: Core, restoring: Restoring) -> None:
         self._parts, self._tick, self._store = core.parts, core.tick, core.parts.store
-        self._restoring = restoring
+        self._restoring, self._limits = restoring, core.limits
 
     async def answer(self, namespace: str, id: str, name: str, *, reject: str = "") -> Answer:
         """Answers a query of an execution, open or ended.
@@ -87,7 +88,8 @@ class Queries:
                 refuse_ended(reject, id, saved.execution.status)
                 return await self._kept(saved.execution, name)
             run = self._parts.runs.get(id) or await self._restoring.restored(saved)
-        given = _answer(run, namespace, name, self._parts.settings.limits.value_bytes)
+        limit = self._parts.settings.limits.value_bytes
+        given = _answer(run, namespace, name, limit, self._limits)
         await self._durable()
         return given
 
@@ -180,13 +182,13 @@ def kept_answers(run: LiveExecution, write: Write) -> Stored | None:
     return run.keep(kept, write, orjson.dumps(kept)).doc
 
 
-def _answer(run: LiveExecution, namespace: str, name: str, limit: int) -> Answer:
+def _answer(run: LiveExecution, namespace: str, name: str, limit: int, limits: Limits) -> Answer:
     """The answer of an execution as it stands in memory."""
     if run.origin.namespace != namespace:
         raise NotFoundError
     value: JSON
     if name == FIBERS:
-        value = [*standing_of(run)]
+        value = [*standing_of(run, limits)]
     elif name == INBOX:
         value = [*shown(run.execution.inbox or ())]
     else:

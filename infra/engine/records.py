@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +16,11 @@ from ...actions import (
     ExecutionRow,
     NotFoundError,
     Query,
-    UnavailableError,
     record,
 )
 from ...composer import (
     APPLICATION_ERROR,
+    Acquiring,
     Compensating,
     Failure,
     Fiber,
@@ -33,11 +32,15 @@ from ...composer import (
     Sleeping,
     Success,
     Undo,
+    Watching,
     classes_told,
 )
 from ...transactions import Row
 from . import costs, stored_values
+from .chains import chain_in
 from .entities.documents import STATE, name_of, parts_of
+from .packing import unpacked_activation
+from .tick import caught_up
 from .tickets import read_ticket
 
 if TYPE_CHECKING:
@@ -45,11 +48,11 @@ if TYPE_CHECKING:
 
     from ...actions import Document
     from ...composer import Outcome, Program
+    from .core import Core
+    from .limits.limits import Limits
     from .live import LiveExecution
     from .restoring import Restoring
-    from .shared import Parts
     from .stored_values import Stored
-    from .tick import Tick
 
 PARTS_SHOWN = 10_000  # ids of steps in a composition's activation
 PAST = "\U0010ffff"  # after whatever is kept of one entity
@@ -60,33 +63,44 @@ MESSAGE_CHARS = 1000  # of a failure's one line; its error is beside it in full
 class Records:
     """Reads executions, activations and entities. It changes nothing."""
 
-    def __init__(self, parts: Parts, restoring: Restoring, tick: Tick) -> None:
-        self._parts, self._store, self._restoring = parts, parts.store, restoring
-        self._tick = tick
+    def __init__(self, core: Core, restoring: Restoring) -> None:
+        self._parts, self._store, self._restoring = core.parts, core.parts.store, restoring
+        self._tick, self._chains, self._limits = core.tick, core.chains, core.limits
 
     async def activation(self, namespace: str, id: str) -> Stored:
-        """An activation's record, whole.
+        """An activation's record, whole; that of the last run, for a run that has continued as another one.
 
         Raises:
             NotFoundError: when there is none in this namespace.
         """
-        rows = await self._store.find(ActivationRow, Query(namespace=namespace, id=id, limit=1))
-        if not rows:
+        row = await self._closed(namespace, id)
+        if row is None:
             raise NotFoundError
-        return await self._whole(rows[0])
+        return await self._whole(row)
+
+    async def _closed(self, namespace: str, id: str) -> ActivationRow | None:
+        """The row of an activation. A chain of runs is one call: it has that of its last run."""
+        while True:
+            rows = await self._store.find(ActivationRow, Query(namespace=namespace, id=id, limit=1))
+            if rows:
+                return rows[0]
+            newest = await self._chains.newest(id)
+            if newest == id:
+                return None
+            id = newest
 
     async def outcome(self, namespace: str, id: str) -> Outcome:
-        """The outcome of an activation that has ended.
+        """The outcome of an activation that has ended; that of the last run of a chain.
 
         Raises:
             NotFoundError: when there is none in this namespace.
         """
-        rows = await self._store.find(ActivationRow, Query(namespace=namespace, id=id, limit=1))
-        if not rows or rows[0].status == WAITING:
+        row = await self._closed(namespace, id)
+        if row is None or row.status == WAITING:
             raise NotFoundError
-        body = orjson.loads(rows[0].body)
+        body = unpacked_activation(row)
         result: Any = await stored_values.result(self._store, body)
-        if rows[0].status == 0:
+        if row.status == 0:
             return Success(result)
         error = result.get("error") if isinstance(result, dict) else result
         raised = classes_told(Closed(*body["closed"]).raised)
@@ -102,10 +116,10 @@ class Records:
     @staticmethod
     def without_result(row: ActivationRow) -> Stored:
         """An activation's record without its result."""
-        return _record(row, orjson.loads(row.body))
+        return _record(row, unpacked_activation(row))
 
     async def _whole(self, row: ActivationRow) -> Stored:
-        body = orjson.loads(row.body)
+        body = unpacked_activation(row)
         made = _record(row, body)
         if row.status == WAITING:
             return made
@@ -151,10 +165,8 @@ class Records:
         """
         row = await self.row(namespace, id)
         fibers = await self._standing(row)
-        if not self._tick.idle:
-            with suppress(UnavailableError):  # an operator must see something then, too
-                await self._tick.committed()
-                row = await self.row(namespace, id)
+        if await caught_up(self._tick):
+            row = await self.row(namespace, id)
         doc = _execution(row)
         doc["fibers"] = fibers if row.ended_ms is None else []
         return doc
@@ -213,11 +225,13 @@ class Records:
             return []
         run = self._parts.runs.get(row.id)
         if run is not None:
-            return standing_of(run)
+            return standing_of(run, self._limits)
         saved = await self._store.load(row.id)
         program = await self._restoring.program(orjson.loads(row.body))
         fibers, _ = await stored_values.fibers(self._store, row.id, saved.fibers if saved else [])
-        return [_stand(program, fiber, ()) for fiber in fibers if fiber.outcome is None]
+        under_way = [fiber for fiber in fibers if fiber.outcome is None]
+        stands = [_stand(program, fiber, ()) for fiber in under_way]
+        return [_in_line(row.id, stand, self._limits) for stand in stands]
 
     async def history(self, namespace: str, id: str, *, after: int, limit: int) -> list[Stored]:
         """At most `limit` entries after number `after`, each with its number as `seq`.
@@ -245,13 +259,21 @@ class Records:
         return found
 
 
-def standing_of(run: LiveExecution) -> list[Stored]:
+def standing_of(run: LiveExecution, limits: Limits) -> list[Stored]:
     """The waits of the fibers of an execution in memory, as `Records.execution` tells them."""
     parked = {
         place for place, active in run.invocations.items() if active.opened.action.is_unregistered
     }
     program, fibers = run.execution.program, list(run.execution.fibers.values())
-    return [_stand(program, fiber, parked) for fiber in fibers if fiber.outcome is None]
+    stands = [_stand(program, fiber, parked) for fiber in fibers if fiber.outcome is None]
+    return [_in_line(run.id, stand, limits) for stand in stands]
+
+
+def _in_line(id: str, stand: Stored, limits: Limits) -> Stored:
+    """The state of a fiber, with the number of those before it if it waits for a limit."""
+    if stand["waits"] != "limit":
+        return stand
+    return {**stand, "before": limits.before(id, stand["fiber"], stand["turn"])}
 
 
 def _named(entry: Stored) -> Stored:
@@ -309,13 +331,18 @@ def _execution(row: ExecutionRow) -> Stored:
     }
     if row.ended_ms is not None:
         doc["end"] = row.ended_ms
-    generation = body["generation"]
+    generation = body.get("generation", 0)
     if "source" in body:
         how, run, entry, began = body["source"]
         doc[how] = {"executionId": run, "entry": entry}
         generation -= began
     if generation:
         doc["redriven"] = generation
+    if "next" in body:
+        doc["next"] = {"executionId": body["next"]}
+    if "chain" in body:
+        first, previous = body["chain"]
+        doc["continues"] = {"executionId": previous, "first": first}
     if "parent" in body:
         execution, fiber, turn = body["parent"]
         doc["parent"] = {"executionId": execution, "fiber": fiber, "turn": turn}
@@ -333,7 +360,7 @@ def _starter(id: str, body: Stored) -> Stored:
         how, rule, _ = body["unwaited"]
         return {"how": how, "rule": rule} if rule else {"how": how}
     child = "parent" in body or "parent" in body.get("options", ())
-    return {"how": "execution" if child or body.get("root", id) != id else "api"}
+    return {"how": "execution" if child or body.get("root", id) != chain_in(id, body) else "api"}
 
 
 def _entity(document: Document) -> Stored:
@@ -398,6 +425,12 @@ def _stand(program: Program, fiber: Fiber, parked: Container[tuple[str, int]]) -
         case Hearing(since_ms=since_ms):
             doc |= {"waits": "message", "want": instruction.want, "path": instruction.path}  # type: ignore[union-attr]
             doc["since"] = since_ms
+        case Watching(since_ms=since_ms):
+            doc |= {"waits": "condition", "path": getattr(instruction, "path", "")}
+            doc["since"] = since_ms
+        case Acquiring(limit=limit, key=key, since_ms=since_ms):
+            doc |= {"waits": "limit", "limit": limit, "key": key, "since": since_ms}
+            doc["path"] = instruction.path  # type: ignore[union-attr]
         case Joining():
             doc |= {"waits": "branches", "path": getattr(instruction, "path", "")}
         case Paused(failure=failure):

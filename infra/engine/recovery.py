@@ -6,7 +6,6 @@ import asyncio
 import gc
 import heapq
 import logging
-from collections import deque
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -27,14 +26,14 @@ from ...actions import (
 from ...composer import Failure
 from .fairness import FairQueue, Share
 from .live import STUCK, ActiveInvocation, LiveExecution
+from .loading import Loading
 from .outcomes import lost_text
 from .survivors import Survivors
 from .targets import opened, target
 from .timers import Elapsed
+from .visits import AGAIN_AT_MOST_S, Visits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ...actions import Saved
     from ...composer import Invoke
     from .core import Core
@@ -47,16 +46,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST = 1_000_000
-VISITORS = 8  # executions that are loaded at the same time
 CROWDED_S = 0.01  # between parts, when much waits to be carried out
 PART = 32  # executions that are read at once
 TURN_US = 1_000.0  # of recovering, before the others of the event loop have their turn
 TIMERS = 500  # that are armed in one turn
 LINEAGES = 5_000  # that are forgotten in one turn
 STOPPED = "The server stops: ask again when it has started."
-AGAIN_AT_MOST_S = 300.0  # between attempts to load an execution that cannot be loaded
 
-Visit: TypeAlias = "Callable[[LiveExecution], None]"
 Late: TypeAlias = "tuple[str, Timer | None]"  # an execution, and its timer that was due
 
 
@@ -74,8 +70,11 @@ class Recovery:
     ) -> None:
         self._parts, self._tick, self._bounds = core.parts, core.tick, core.bounds
         self._timers, self._tasks, self._close = core.timers, core.tasks, core.close
+        self._lingering = core.lingering
         self._inbox, self._dispatch, self._due = inbox, dispatch, due
+        self._limits, self._step_limits = core.limits, core.step_limits
         self._loading: dict[str, asyncio.Future[bool]] = {}
+        self._rows = Loading(core.parts.store)
         self._restoring, self._lineages = restoring, restoring.lineages
         self._survivors = Survivors(core.parts, core.bounds, restoring.lineages)
         self._left = self._survivors.left
@@ -83,9 +82,9 @@ class Recovery:
         self._ahead: dict[str, Saved] = {}  # executions that were read in bulk and come next
         self._reading: set[str] = set()  # those that are being read
         self._turn = Share(core.parts.clock, TURN_US, PART)
-        self._visits: deque[tuple[str, Visit, float]] = deque()
-        self._visitors = 0
-        self._stopping = asyncio.Event()
+        self._stopping, self._chains = asyncio.Event(), core.chains
+        self._visits = Visits(core, self.found, self._stopping)
+        self.visit, self.reach = self._visits.visit, self._visits.reach
         self.paused = False
         self.settled = asyncio.Event()  # all that was under way has been recovered
 
@@ -122,6 +121,7 @@ class Recovery:
         for run in self._parts.runs.values():  # they were only looked at
             self._bounds.left(run)
         self._parts.runs.clear()
+        self._lingering.clear()
         self._tasks.create_task(self._recover())
 
     @property
@@ -179,7 +179,8 @@ class Recovery:
 
     def _close_orphans(self) -> None:
         """Closes the children whose parents ended just before a crash."""
-        for parent in self._survivors.parents - self._lineages.keys():
+        chains = {one.chain for one in self._lineages.values() if one.chain}
+        for parent in self._survivors.parents - self._lineages.keys() - chains:
             self._close(self._parts.offspring.pop(parent, {}))
 
     async def _forget_lineages(self) -> None:
@@ -293,11 +294,14 @@ class Recovery:
     def _go_on(self, run: LiveExecution, commands: list[tuple[str, Invoke]]) -> None:
         """Sends the steps that were under way again, and lets the execution go on; both in turn with others."""
         self._parts.counters.recovered += 1
+        self._step_limits.arrived(run)
         for fiber, command in commands:
             self._tick.put_off(run, fiber, command.turn, partial(self._send, run, fiber, command))
         for fiber, turn, ticket in run.execution.polled:
             self._inbox.poll_again(run, fiber, turn, ticket)
-        if run.execution.ready:
+        if (
+            run.execution.ready or run.slots
+        ):  # if it only waits for a slot it may leave memory again
             self._tick.later(run.origin.namespace, partial(self._inbox.proceed, run))
 
     async def _adopted(self, run: LiveExecution, fiber: str, command: Invoke) -> bool:
@@ -323,7 +327,7 @@ class Recovery:
 
     def _send(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         """Sends a step again, unless it may have run and must not run twice: then it is lost."""
-        if command.tell is not None:
+        if not command.runs_action:
             self._inbox.resend(run, fiber, command)
             return
         action = target(self._parts, run, command)
@@ -347,52 +351,15 @@ class Recovery:
 
     # --- one at a time -----------------------------------------------------------------------
 
-    def visit(self, execution: str, visit: Visit) -> None:
-        """Calls `visit` with an execution, now or when it is in memory; never if it has ended."""
-        self._visit(execution, visit, self._parts.settings.pacing.visit_retry_s)
-
-    def _visit(self, execution: str, visit: Visit, pause_s: float) -> None:
-        run = self._parts.runs.get(execution)
-        if run is not None:
-            visit(run)
-        elif not self._stopping.is_set():
-            self._visits.append((execution, visit, pause_s))
-            if self._visitors < VISITORS:
-                self._visitors += 1
-                self._tasks.create_task(self._visit_all())
-
-    async def _visit_all(self) -> None:
-        while self._visits:
-            execution, visit, pause_s = self._visits.popleft()
-            try:
-                run = await self.found(execution)
-            except UnavailableError as error:
-                text = "execution %s cannot be loaded; trying again in %g s: %s"
-                log.warning(text, execution, pause_s, error)
-                longer_s = min(2 * pause_s, AGAIN_AT_MOST_S)
-                again = partial(self._visit, execution, visit, longer_s)
-                asyncio.get_running_loop().call_later(pause_s, again)
-                continue
-            except Exception:
-                log.exception("execution %s cannot be loaded; it is left alone", execution)
-                continue
-            if run is None:
-                self._parts.counters.stale += 1
-            else:
-                again = partial(self.visit, execution, visit)
-                self._tick.later(run.origin.namespace, again)
-            await asyncio.sleep(0)  # noqa: TID251  it has taken some time
-        self._visitors -= 1
-
     async def standing(self, namespace: str, id: str) -> LiveExecution:
-        """An execution under way. The caller must use it before it awaits anything.
+        """An execution under way, or the newest run of its chain. The caller must use it before it awaits anything.
 
         Raises:
             NotFoundError: the namespace has no such execution.
             ConflictError: it has ended.
             UnavailableError: the store cannot be read.
         """
-        run = await self.found(id)
+        id, run = await self.newest(id)
         if run is None:
             saved = await self._parts.store.load(id)
             if saved is None or saved.execution.namespace != namespace:
@@ -401,6 +368,15 @@ class Recovery:
         if run.origin.namespace != namespace:
             raise NotFoundError
         return run
+
+    async def newest(self, id: str) -> tuple[str, LiveExecution | None]:
+        """The newest run of an execution's chain: its id, and the run as `found` tells it."""
+        while (run := await self.found(id)) is None:
+            newest = await self._chains.newest(id)
+            if newest == id:
+                break
+            id = newest
+        return id, run
 
     async def found(self, execution: str) -> LiveExecution | None:
         """An execution under way, in memory; None when it has ended.
@@ -430,6 +406,7 @@ class Recovery:
             loading.set_result(await self._bring(execution))
         except asyncio.CancelledError:
             loading.set_exception(UnavailableError("The execution was not loaded: ask again."))
+            loading.exception()  # maybe nobody else waits for it
             raise
         except Exception as error:  # noqa: BLE001  all who wait for it hear of it
             loading.set_exception(error)
@@ -439,7 +416,7 @@ class Recovery:
     async def _bring(self, execution: str) -> bool:
         """Brings an execution into memory, and recovers it if that is still to be done."""
         self._reading.discard(execution)
-        saved = self._ahead.pop(execution, None) or await self._parts.store.load(execution)
+        saved = self._ahead.pop(execution, None) or await self._rows.load(execution)
         if saved is None or saved.execution.ended_ms is not None:
             if saved is None and execution in self._left:
                 log.error("execution %s has fibers but no row; it is left alone", execution)
@@ -471,10 +448,11 @@ class Recovery:
     def _arrived(self, run: LiveExecution) -> None:
         self._parts.runs[run.id] = run
         self._bounds.returned(run)
+        self._limits.arrived(run)
 
     def _seem_sent(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         """A step that was under way is so again, without being sent: if its execution ends, its record tells."""
-        action = None if command.tell is not None else target(self._parts, run, command)
+        action = target(self._parts, run, command) if command.runs_action else None
         if isinstance(action, Action):
             step = opened(run, action, command, self._parts.clock.now_ms())
             kind = action.invoker_kind(command.function)

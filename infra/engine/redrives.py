@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,33 +12,51 @@ from ... import composer
 from ...actions import ConflictError, InvalidError, NotFoundError, Opened
 from ...composer import CompositionError, Invoke, RedriveError, activation_id, changed
 from . import stored_values
-from .live import ActiveInvocation
+from .live import CONTINUED, ActiveInvocation
 from .programs import program_document
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ...actions import ExecutionRow
     from ...composer import JSON, Program
+    from .core import Core
     from .inbox.beginning import Work
     from .inbox.inbox import Inbox
     from .live import LiveExecution
     from .restoring import Restoring
-    from .shared import Parts
-    from .tick import Tick
 
 
 class Redrives:
     """See `composer.redrive` for what one execution does; this finds its parts and its past."""
 
-    def __init__(self, parts: Parts, tick: Tick, inbox: Inbox, restoring: Restoring) -> None:
-        self._parts, self._tick, self._inbox, self._restoring = parts, tick, inbox, restoring
+    def __init__(self, core: Core, inbox: Inbox, restoring: Restoring) -> None:
+        self._parts, self._tick, self._chains = core.parts, core.tick, core.chains
+        self._inbox, self._restoring = inbox, restoring
         self._under_way: set[str] = set()  # until the store knows that they go on
 
-    async def redrive(self, namespace: str, id: str, composition: JSON) -> None:
-        """See `Engine.redrive`."""
+    @contextmanager
+    def held(self, id: str) -> Iterator[None]:
+        """In the block nobody redrives an execution.
+
+        Raises:
+            ConflictError: it is being redriven.
+        """
+        self._take(id)
+        try:
+            yield
+        finally:
+            self._under_way.discard(id)
+
+    def _take(self, id: str) -> None:
         if id in self._under_way:
             raise ConflictError(f"Execution {id} is being redriven.")
-        taken = {id}
         self._under_way.add(id)
+
+    async def redrive(self, namespace: str, id: str, composition: JSON) -> None:
+        """See `Engine.redrive`. What comes of it gathers in the unit of the moment in which this returns."""
+        self._take(id)
+        taken = {id}
         try:
             redriven, program = await self._selected(namespace, id, composition, taken)
             self._tick.ensure()  # reading may have taken long
@@ -73,8 +92,7 @@ class Redrives:
         if not options.parent:
             return
         await self._tick.committed()  # its end may be on the way to the store
-        parent = await self._parts.store.load(options.parent)
-        if parent is None or parent.execution.ended_ms is not None:
+        if not await self._chains.is_open(options.parent):
             alone = changed(options, parent="", close="")
             run.origin = changed(run.origin, options=alone)
 
@@ -91,6 +109,9 @@ class Redrives:
         if row.ended_ms is None:
             raise RedriveError(f"execution {row.id} is still under way")
         body = orjson.loads(row.body)
+        if row.status == CONTINUED:
+            text = f"execution {row.id} has continued as {body['next']}: redrive the last run of the chain"
+            raise RedriveError(text)
         pinned = program or await self._restoring.program(body)
         replay = partial(
             composer.redrive, row.id, pinned, await stored_values.history(self._parts.store, row.id, 0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
@@ -19,15 +19,16 @@ from ...actions import (
     deployment_of,
     planned,
 )
+from .hooks import Attachment
 from .programs import program_document
 from .units import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ...actions import Definition, Plan
     from ...composer import JSON, Name
-    from .hooks import Attachment, Companion
+    from .hooks import Companion
     from .shared import Parts
     from .tick import Tick
 
@@ -36,6 +37,13 @@ LARGE_CODE = 1 << 20  # characters, and instructions, from which on a thread wri
 LARGE_PROGRAM = 100
 EXISTS = "resource already exists"
 MODIFIED = "Concurrent modification to resource detected."
+
+Beside: TypeAlias = "Callable[[Plan, Catalog], tuple[Plan, Attachment]]"
+"""Adds to the plan of a deployment; the catalog is as it will be."""
+
+
+def _alone(plan: Plan, _: Catalog) -> tuple[Plan, Attachment]:
+    return plan, Attachment()
 
 
 class Registry:
@@ -80,22 +88,31 @@ class Registry:
             raise ConflictError(MODIFIED if overwrite else EXISTS)
         return change
 
-    async def deploy(self, namespace: str, doc: JSON, *, dry_run: bool) -> Plan:
+    async def deploy(
+        self, namespace: str, doc: JSON, *, dry_run: bool, beside: Beside = _alone
+    ) -> Plan:
         """Deploys all actions of a document in one commit, or none. A dry run changes nothing.
+
+        Args:
+            namespace: that they are in.
+            doc: the document.
+            dry_run: True to change nothing.
+            beside: adds to the plan what else is deployed, of which it returns the attachment.
 
         Raises:
             RefusedError: when a definition is malformed, or changed by another.
         """
         staged, versions = Catalog.staged(self._catalog, namespace), dict(self._versions)
         now_ms = self._parts.clock.now_ms()
-        plan = await self._parts.threads.weigh(
+        plan: Plan = await self._parts.threads.weigh(
             doc, lambda: planned(staged, namespace, deployment_of(doc, namespace), now_ms)
         )
         changed = (*plan.change.put, *plan.change.gone)
         if any(versions.get(key) != self._versions.get(key) for key in map(_key, changed)):
             raise ConflictError(MODIFIED)
-        if changed and not dry_run:
-            await self.change(plan.change)
+        plan, attachment = beside(plan, staged)
+        if (changed or attachment.documents) and not dry_run:
+            await self.change(plan.change, beside=(attachment,))
         return plan
 
     async def remove(self, kind: type[Any], name: Name, *, force: bool = False) -> Any:
@@ -117,7 +134,11 @@ class Registry:
         return rule
 
     async def change(
-        self, change: Change, otherwise: str = MODIFIED, attached: Attachment | None = None
+        self,
+        change: Change,
+        otherwise: str = MODIFIED,
+        attached: Attachment | None = None,
+        beside: Sequence[Attachment] = (),
     ) -> Any:
         """Commits a change and applies it. Returns its entity.
 
@@ -125,13 +146,14 @@ class Registry:
             change: to entities; to none, when only the attachment is to be committed.
             otherwise: the text of the error.
             attached: the attachment; None for those of the companions.
+            beside: further attachments.
 
         Raises:
             ConflictError: when another has changed the same in between.
             UnavailableError: when the store does not commit.
         """
         self._tick.ensure()
-        attachments = self._attached(change) if attached is None else (attached,)
+        attachments = [*(self._attached(change) if attached is None else (attached,)), *beside]
         expected = {  # as of now: others may change them while these are written
             str(entity.name): self._versions.get(str(entity.name), 0)
             for entity in (*change.put, *change.gone)

@@ -18,10 +18,11 @@ from ...actions import (
 )
 from ...composer import LAST, MESSAGE_RECEIVED, NOTHING, Message, ResetError, changed, frozen
 from . import stored_values
-from .identities import key_of
+from .names import key_of
 from .origins import Source
 from .programs import program_document
 from .redrives import compiled
+from .units import nothing
 
 if TYPE_CHECKING:
     import asyncio
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from .messages import Messages
     from .restoring import Restoring
     from .stored_values import Stored
+    from .units import Also
+    from .updates import Updates
 
 LINES = 500  # entries in one row of a copied history
 TRIES = 100  # each waits for a commit, for an execution that goes on meanwhile
@@ -96,18 +99,20 @@ class Resets:
         inbox: Inbox,
         restoring: Restoring,
         endings: Endings,
-        messages: Messages,
+        notes: tuple[Messages, Updates],
         identities: Identities,
     ) -> None:
         core = identities.core
         self._parts, self._tick, self._conditional = core.parts, core.tick, identities.conditional
-        self._inbox, self._restoring = inbox, restoring
-        self._endings, self._identities, self._messages = endings, identities, messages
+        self._inbox, self._restoring, self._chains = inbox, restoring, core.chains
+        self._endings, self._identities = endings, identities
+        self._messages, self._updates = notes
 
-    async def reset(self, namespace: str, id: str, place: Place) -> str:
+    async def reset(self, namespace: str, id: str, place: Place, also: Also = nothing) -> str:
         """Begins an execution again at one of its entries. Returns the id of the new run.
 
         An open run ends in the same commit, without finalizers. The new run has the user's id, if there is one.
+        `also` adds to that commit.
 
         Raises:
             NotFoundError: the namespace has no such execution.
@@ -121,7 +126,7 @@ class Resets:
                 f"Execution {id} is a step of {body.get('root')}: reset that execution, or fork this one."
             )
         options = StartOptions.from_json(body.get("options", {}))
-        if options.parent and row.ended_ms is None and await self._is_open(options.parent):
+        if options.parent and row.ended_ms is None and await self._chains.is_open(options.parent):
             raise ResetRefusedError(
                 f"Execution {id} is a child of {options.parent}, which is open: reset that one, or fork this one."
             )
@@ -130,7 +135,7 @@ class Resets:
             version = await self._version(namespace, options.id, id)
             begun = await self._replayed(row, place, "reset", options)
             replaced = await self._caught_up(begun, namespace, id)
-            await self._begin(begun, version, replaced)
+            await self._begin(begun, version, replaced, also)
         return begun.run.id
 
     async def _caught_up(self, begun: _Begun, namespace: str, id: str) -> LiveExecution | None:
@@ -147,8 +152,16 @@ class Resets:
             more = await stored_values.history(self._parts.store, id, known)
             begun.later += more
             if replaced is None and not more:
+                await self._check_over(id)
                 return None
         raise ConflictError(f"Execution {id} is too busy to be reset now: pause it, and try again.")
+
+    async def _check_over(self, id: str) -> None:
+        newest = await self._chains.newest(id)
+        if newest != id and await self._chains.is_open(newest):
+            raise ResetRefusedError(
+                f"Execution {id} has continued as {newest}, which is open: reset that one, or fork this one."
+            )
 
     async def fork(
         self, namespace: str, id: str, place: Place, options: StartOptions | None = None
@@ -174,10 +187,6 @@ class Resets:
             await self._begin(begun := await self._replayed(row, place, "fork", options), version)
         return begun.run.id
 
-    async def _is_open(self, id: str) -> bool:
-        saved = await self._parts.store.load(id)
-        return saved is not None and saved.execution.ended_ms is None
-
     async def _version(self, namespace: str, id: str, run: str) -> int | None:
         """The version that the document of a user's id must have; None without an id."""
         if not id:
@@ -198,7 +207,7 @@ class Resets:
         self, row: ExecutionRow, place: Place, how: str, options: StartOptions
     ) -> _Begun:
         body = orjson.loads(row.body)
-        if body["solo"]:
+        if body.get("solo"):
             text = f"Activation {row.id} is a single action and has no history: invoke it again."
             raise ResetRefusedError(text)
         given = None
@@ -239,7 +248,11 @@ class Resets:
         return _Begun(run, changes, prefix, entries[number:], place.messages == "keep", given)
 
     async def _begin(
-        self, begun: _Begun, version: int | None, replaced: LiveExecution | None = None
+        self,
+        begun: _Begun,
+        version: int | None,
+        replaced: LiveExecution | None = None,
+        also: Also = nothing,
     ) -> None:
         """Begins the new run and ends the replaced one, in one commit."""
         run = begun.run
@@ -252,21 +265,20 @@ class Resets:
             document = None if begun.program is None else program_document(begun.program)
             self._inbox.redrive([(run, begun.changes)], document)
             self._tell(begun)
+            also(unit.write)
             if replaced is not None:
-                unit.alone = False  # an end is not undone when the store is slow
-                self._endings.end(replaced)
+                self._endings.replace(replaced, unit)
             id = run.origin.options.id
             if version is not None:
                 namespace = run.origin.namespace
                 unit.write.documents += self._identities.documents(namespace, id, run.id, version)
                 self._conditional(unit, run.id, accepted)
         if not await accepted:
-            if replaced is not None:
-                self._endings.undone(replaced)
             raise ConflictError(CHANGED.format(id=id))
 
     def _tell(self, begun: _Begun) -> None:
-        """Tells the new run what came later, and has it know the ids of the messages that it was told before."""
+        """Tells the new run what came later, and has it know the messages and updates that came before."""
+        self._updates.note(begun.run, begun.prefix)
         for entry in begun.prefix:
             if entry["type"] == MESSAGE_RECEIVED:
                 self._messages.note_id(begun.run, entry.get("id", ""))

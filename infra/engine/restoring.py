@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from sys import intern
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ...actions import PLAIN, SEQUENCE, Action, Code, Composed, RefusedError, StartOptions
+from ...actions import (
+    PLAIN,
+    SEQUENCE,
+    Action,
+    Code,
+    Composed,
+    RefusedError,
+    StartOptions,
+    named_limits,
+)
 from ...actions import Limits as ActionLimits
 from ...composer import CONDUCTING, DIALECTS, Execution, Inbox, Name, Program
 from . import stored_values
 from .live import HELD, LiveExecution
 from .message_rows import stored
-from .origins import Account, Origin, Parent, Source
+from .origins import Account, Chain, Origin, Parent, Source
 from .programs import PROGRAM
 from .targets import solo
 from .unwaited import Unwaited
@@ -54,7 +63,7 @@ class Restoring:
         if seen is not None:
             since = await stored_values.history(store, execution, seen, saved.tail)
         restored = Execution.restore(
-            execution, await self.program(body), fibers, limits, body["generation"], since
+            execution, await self.program(body), fibers, limits, body.get("generation", 0), since
         )
         entries = None if saved.tail is None else _last_entry(saved.tail)
         if seen is not None:
@@ -79,12 +88,13 @@ class Restoring:
             started_ms=row.started_ms,
             root=body.get("root") or self._root(row.id),
             parent=Parent.from_json(parent) if parent else None,
-            depth=body["depth"],
-            solo=body["solo"],
+            depth=body.get("depth", 0),
+            solo=body.get("solo", False),
             account=_account(execution),
             trace=body.get("trace", row.id),
             about=body.get("machine"),
             unwaited=Unwaited.from_json(body["unwaited"]) if "unwaited" in body else None,
+            chain=Chain.from_json(body["chain"]) if "chain" in body else None,
             source=Source.from_json(body["source"]) if "source" in body else None,
             options=StartOptions.from_json(body["options"]) if "options" in body else PLAIN,
         )
@@ -112,11 +122,13 @@ class Restoring:
         """The action as it was, as far as its execution needs it."""
         body = orjson.loads(row.body)
         name = Name.parse(body["action"])
-        if body["solo"] or body["program"] == CONDUCTING.hash:
+        if body.get("solo") or body["program"] == CONDUCTING.hash:
             try:
                 return self._parts.catalog.resolve(name, row.namespace)
             except RefusedError:
-                return Action(name, Code(MISSING), annotations={"conductor": not body["solo"]})
+                return Action(
+                    name, Code(MISSING), annotations={"conductor": not body.get("solo", False)}
+                )
         key = (body["action"], body["kind"], body["program"], body["version"], str(body["limits"]))
         action = self._actions.get(key)
         if action is None:
@@ -125,7 +137,7 @@ class Restoring:
             action = self._actions[key] = Action(
                 name,
                 Composed(body["kind"], document, program),
-                limits=ActionLimits.from_json(body["limits"]),
+                limits=_limits(body["limits"]),
                 version=body["version"],
             )
             if len(self._actions) > ACTIONS:
@@ -134,7 +146,7 @@ class Restoring:
 
     async def program(self, body: Stored) -> Program:
         """The program that an execution is pinned to, from its row's body."""
-        if body["solo"]:
+        if body.get("solo"):
             return solo(body["action"])
         hash = body["program"]
         if hash == CONDUCTING.hash:
@@ -150,6 +162,12 @@ class Restoring:
 def _last_entry(lists: Sequence[tuple[int, bytes]]) -> int:
     """The number of the last entry of a history, from its last list of entries."""
     return lists[-1][0] + len(orjson.loads(lists[-1][1])) - 1 if lists else 0
+
+
+def _limits(stored: Any) -> ActionLimits:
+    """The limits of an action; an earlier version stored them with their names."""
+    named = stored if isinstance(stored, dict) else named_limits(stored)
+    return ActionLimits.from_json(named)
 
 
 def _account(execution: Execution) -> Account | None:

@@ -17,6 +17,7 @@ from ...actions import (
     schedule_of,
 )
 from ...composer import Name
+from .stored_values import the_document
 
 if TYPE_CHECKING:
     from ...actions import ScheduleDefinition, Store
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+NEVER = (
+    "the schedule would never start a run, or 'spec.skip' leaves out too many times before the first one: "
+    "check the field 'spec'"
+)
 DEFINITION = "scheduled"  # documents of definitions, by the schedules' full names
 STATE = "scheduled-state"  # documents of states, the same
 NEXT = 10  # times to come that are shown
@@ -167,8 +172,8 @@ class ScheduleRecords:
     async def reload(self, kept: Kept) -> None:
         """Reads a schedule again that another engine has changed."""
         found = None
-        state = await self._one(STATE, kept.key)
-        definition = await self._one(DEFINITION, kept.key)
+        state = await the_document(self._store, STATE, kept.key)
+        definition = await the_document(self._store, DEFINITION, kept.key)
         if definition is not None:
             found = _read(definition, state)
         if found is None:
@@ -178,11 +183,15 @@ class ScheduleRecords:
             kept.definition, kept.state, kept.version = found.definition, found.state, found.version
         kept.overtaken = False
 
-    async def _one(self, kind: str, key: str) -> Document | None:
-        async for document in self._store.documents(kind, key, limit=1):
-            if document.key == key:
-                return document
-        return None
+
+def check_times(definition: ScheduleDefinition, now_ms: int) -> None:
+    """Checks that a schedule has a time.
+
+    Raises:
+        InvalidError: it has none, or a search for it takes too long.
+    """
+    if definition.spec.after(now_ms - 1) is None:
+        raise InvalidError(NEVER)
 
 
 def definition_document(definition: ScheduleDefinition) -> Document:

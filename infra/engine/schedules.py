@@ -7,7 +7,6 @@ because the runs that a state calls open are looked up at the next start.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ from ...actions import (
     LOST,
     ConflictError,
     InDoubtError,
-    InvalidError,
     NotFoundError,
     Refuse,
     RefusedError,
@@ -29,17 +27,20 @@ from ...actions import (
     UnavailableError,
     check_call,
     decided,
+    schedule_key,
     schedule_of,
 )
-from ...composer import Failure, InvalidNameError, Name, changed
+from ...composer import Failure, Name, changed
 from .calls import UNREGISTERED
 from .cancellable import Cancellable
+from .deployed_schedules import DeployedSchedules
 from .inbox.pending import called
 from .registry import EXISTS, MODIFIED
-from .schedule_records import Kept, ScheduleRecords, definition_document
+from .schedule_records import Kept, ScheduleRecords, check_times, definition_document
 from .timers import Timers
 from .units import Unit
 from .unwaited import SCHEDULE, Unwaited
+from .urgency import Line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -56,10 +57,6 @@ log = logging.getLogger(__name__)
 
 RETRY_MS = 1_000  # until a time is met that could not be met now
 AT_ONCE = 256  # schedules that are met at the same time: a commit must not become too large
-NEVER = (
-    "the schedule would never start a run, or 'spec.skip' leaves out too many times before the first one: "
-    "check the field 'spec'"
-)
 LOST_TEXT = "The server stopped while the run was under way, and nothing of the run is kept."
 
 
@@ -78,15 +75,17 @@ class Schedules:
     ) -> None:
         core = identities.core
         self._parts, self._tick, self._letters = core.parts, core.tick, core.letters
-        self._identities = identities
+        self._identities, self._chains = identities, core.chains
         self._inbox, self._records, self._cancel = inbox, records, cancel
         self._schedules = ScheduleRecords(core.parts.store)
         self._kept = self._schedules.kept
+        self.deployed = DeployedSchedules(self._schedules, core.parts.clock, self._wake)
         look_s = core.parts.settings.pacing.look_s
         self._timers: Timers[str] = Timers(core.parts.clock, self._ring, look_s)
         self._begun = False
         self.tasks = Cancellable(core.tasks)
-        self._room = asyncio.Semaphore(AT_ONCE)
+        self._line: Line[Kept] = Line()
+        self._workers = 0
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -119,8 +118,7 @@ class Schedules:
 
     async def _look_up(self, kept: Kept) -> None:
         for run in kept.state.open:
-            saved = await self._parts.store.load(run.run)
-            if saved is not None and saved.execution.ended_ms is None:
+            if await self._chains.is_open(run.run):
                 continue
             outcome: Outcome
             try:
@@ -139,13 +137,12 @@ class Schedules:
         Raises:
             RefusedError: the document is malformed, or there is a schedule of this name already.
         """
-        definition = schedule_of(_key(namespace, name), doc)
+        definition = schedule_of(schedule_key(namespace, name), doc)
         rules, now_ms = ScheduleRules(definition), self._parts.clock.now_ms()
         kept = self._kept.get(definition.key)
         if kept is None:
+            check_times(definition, now_ms)
             state = rules.created(now_ms)
-            if state.next_ms is None:
-                raise InvalidError(NEVER)
             kept = Kept(definition, state, 0)
             documents = [definition_document(definition)]
             doubt = await self._commit(kept, ScheduleDecision(state), documents)
@@ -157,6 +154,8 @@ class Schedules:
         else:
             async with kept.lock:
                 self._check_there(kept)
+                if definition.spec != kept.definition.spec:
+                    check_times(definition, now_ms)
                 decision = rules.updated(kept.definition, kept.state, now_ms)
                 doubt = await self._asked(kept, decision, [definition_document(definition)])
                 kept.definition = definition
@@ -276,7 +275,7 @@ class Schedules:
         return doubt
 
     def _found(self, namespace: str, name: str) -> Kept:
-        kept = self._kept.get(_key(namespace, name))
+        kept = self._kept.get(schedule_key(namespace, name))
         if kept is None:
             raise NotFoundError
         return kept
@@ -292,30 +291,42 @@ class Schedules:
         """Hears that a run ends with the commit that gathers: its schedule is told when that is durable."""
         unwaited = run.origin.unwaited
         if unwaited is not None and unwaited.how == SCHEDULE:
-            told = partial(self._told, unwaited.rule, run.id, outcome)
+            first = run.origin.chain_of(run.id)  # the schedule knows no other run of the chain
+            told = partial(self._told, unwaited.rule, first, outcome)
             self._tick.gathering.effects.append(told)
 
     def _told(self, key: str, run: str, outcome: Outcome) -> None:
         kept = self._kept.get(key)
         if kept is not None:
             kept.ends.append((run, outcome))
-            self._wake(kept)
+            self._wake(kept, urgent=False)
 
     def _ring(self, key: str, _: str) -> None:
         kept = self._kept.get(key)
         if kept is not None:
             self._wake(kept)
 
-    def _wake(self, kept: Kept) -> None:
+    def _wake(self, kept: Kept, *, urgent: bool = True) -> None:
+        """Has a schedule worked on: those with a time to meet before those of which only a run has ended."""
         if self._begun and not kept.working:
             kept.working = True
-            self.tasks.run(self._work(kept))
+            self._line.add(kept, urgent=urgent)
+            if self._workers < AT_ONCE:
+                self._workers += 1
+                self.tasks.run(self._work_off())
+        elif urgent:
+            self._line.hurry(kept)
+
+    async def _work_off(self) -> None:
+        while self._line:
+            await self._work(self._line.take())
+        self._workers -= 1
 
     async def _work(self, kept: Kept) -> None:
         """Meets all that has happened: first the ends of runs, then times that wait, then times that are due."""
         again_ms: int | None
         try:
-            async with kept.lock, self._room:
+            async with kept.lock:
                 while self._begun and not kept.gone and await self._step(kept):
                     if kept.overtaken:
                         await self._schedules.reload(kept)
@@ -472,10 +483,3 @@ def _options(kept: Kept, start: ScheduledStart) -> StartOptions:
 def _raise(doubt: InDoubtError | None) -> None:
     if doubt is not None:
         raise doubt
-
-
-def _key(namespace: str, name: str) -> str:
-    try:
-        return str(Name.parse(f"/{namespace}/{name}"))
-    except InvalidNameError as error:
-        raise InvalidError(f"the schedule's name: {error}") from error

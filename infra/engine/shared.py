@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
 
 from ...actions import Quotas, Usage
 from ...composer import Limits
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .hooks import Hooks
     from .live import LiveExecution
 
+AT_ONCE = 600  # steps of expressions in one transition, about 2 us each; a thread makes longer ones
+
 
 @dataclass(slots=True)
 class Counters:
@@ -26,6 +28,7 @@ class Counters:
     succeeded: int = 0
     failed: int = 0
     cancelled: int = 0
+    continued: int = 0  # as another run of their chains
     steps: int = 0
     steps_failed: int = 0
     stale: int = 0  # completions, timers and cancellations that came late or twice
@@ -41,6 +44,8 @@ class Counters:
             self.succeeded += 1
         elif status == "cancelled":
             self.cancelled += 1
+        elif status == "continued":
+            self.continued += 1
         else:
             self.failed += 1
 
@@ -81,6 +86,7 @@ class EngineSettings:
         result_bytes: of results of actions of these kinds, where they may have more than other values.
         letters: dead letters that are kept of a namespace.
         mailboxes: entities that stay in memory without requests.
+        dormant: executions that were told messages lately and stay in memory while they wait.
         definitions: hashes of stored definitions that are remembered.
         express_events: history entries of an execution that is in memory only.
         followed: activations that a reader of logs may be behind.
@@ -94,11 +100,19 @@ class EngineSettings:
     result_bytes: Mapping[str, int] = field(default_factory=dict)
     letters: int = 1000
     mailboxes: int = 10_000
+    dormant: int = 2_000
     definitions: int = 10_000
     express_events: int = 200_000
     followed: int = 10_000
     page_bytes: int = 4 << 20
     pacing: Pacing = field(default_factory=Pacing)
+
+    def signed(self, key: bytes) -> Self:
+        """The settings with the key that signs tasks' tokens, and a bound for expressions if they have none."""
+        limits = replace(self.limits, signing=key)
+        if limits.at_once is None:
+            limits = replace(limits, at_once=AT_ONCE)
+        return replace(self, limits=limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +127,9 @@ class Parts:
     hooks: Hooks = field(default_factory=NoHooks)
     runs: dict[str, LiveExecution] = field(default_factory=dict)  # those in memory
     ended: set[str] = field(default_factory=set)  # those whose end is not committed yet
+    handed: dict[str, str] = field(
+        default_factory=dict
+    )  # of those, the runs that go on in their place
     usage: dict[str, Usage] = field(default_factory=dict)  # by namespace
     counters: Counters = field(default_factory=Counters)
     threads: Threads = field(default_factory=Threads)

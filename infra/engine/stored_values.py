@@ -8,11 +8,12 @@ import orjson
 
 from ...actions import TAIL_LISTS
 from ...composer import DIALECTS, Fiber, Invoking
+from .packing import unpacked_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ...actions import FiberRow, Store
+    from ...actions import Document, FiberRow, Store
     from ...composer import JSON
 
 Stored: TypeAlias = "dict[str, Any]"
@@ -21,6 +22,15 @@ Stored: TypeAlias = "dict[str, Any]"
 SEEN = "seen"  # in a fiber's row: the entries that its execution's history had by then
 PAGE_LISTS = 200  # lists of entries read at once
 IN_ENTRIES = ("value", "variables")
+_REFERENCE = b'{"r":'  # a row without it has all its values in place
+
+
+async def the_document(store: Store, kind: str, key: str) -> Document | None:
+    """The document with exactly this key; None if there is none."""
+    async for document in store.documents(kind, key, limit=1):
+        if document.key == key:
+            return document
+    return None
 
 
 async def fetched(store: Store, execution: str, slots: Iterable[Stored]) -> Callable[[Any], JSON]:
@@ -32,7 +42,7 @@ async def fetched(store: Store, execution: str, slots: Iterable[Stored]) -> Call
 
 
 async def fibers(
-    store: Store, execution: str, rows: Iterable[FiberRow]
+    store: Store, execution: str, rows: Sequence[FiberRow]
 ) -> tuple[list[Fiber], int | None]:
     """The fibers of an execution, as they were stored.
 
@@ -42,8 +52,9 @@ async def fibers(
     docs = [orjson.loads(row.body) for row in rows]
     seen = [doc.pop(SEEN) for doc in docs]
     slots: list[Any] = []
-    for doc in docs:
-        Fiber.from_json(doc, slots.append, DIALECTS.frame)
+    for row, doc in zip(rows, docs, strict=True):
+        if _REFERENCE in row.body:
+            Fiber.from_json(doc, slots.append, DIALECTS.frame)
     load = await fetched(store, execution, slots)
     made = [Fiber.from_json(doc, load, DIALECTS.frame) for doc in docs]
     return made, min(
@@ -72,8 +83,8 @@ async def history(
 
 
 async def entries(store: Store, execution: str, lines: bytes) -> list[Stored]:
-    """History entries with their values in place, from the JSON list that was stored."""
-    docs: list[Stored] = orjson.loads(lines)
+    """History entries with their values in place, from the list that was stored."""
+    docs = unpacked_entries(lines)
     slots = [doc[name] for doc in docs for name in IN_ENTRIES if name in doc]
     load = await fetched(store, execution, slots)
     for doc in docs:
@@ -84,6 +95,6 @@ async def entries(store: Store, execution: str, lines: bytes) -> list[Stored]:
 
 
 async def result(store: Store, body: Stored) -> JSON:
-    """The result of an activation, from its row's body."""
+    """The result of an activation, from the members of its row's body: see `packing`."""
     load = await fetched(store, body["execution"], [body["result"]])
     return load(body["result"])

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -431,3 +431,16 @@ def _unless_abandoned(
     if place in run.put_off:
         run.put_off.discard(place)
         go_on()
+
+
+async def caught_up(tick: Tick) -> bool:
+    """Waits until everything that the store shows by now is durable, and was told as news.
+
+    Returns:
+        True if it has waited for a commit; it does not wait for a store that does not commit just now.
+    """
+    if not tick.idle:
+        with suppress(UnavailableError):
+            await tick.committed()
+            return True
+    return False

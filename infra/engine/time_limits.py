@@ -22,6 +22,13 @@ def deadlines_of(origin: Origin) -> tuple[Deadline, ...]:
     return deadlines(origin.started_ms, run_ms, chain_ms)
 
 
+def run_deadline_of(origin: Origin) -> tuple[Deadline, ...]:
+    """The frame of a run's own time limit, for the next run of a chain; none if it has none."""
+    noted_ms = timeout_ms(origin.action.annotations.get(RUN_TIMEOUT))
+    run_ms = _tighter(origin.options.run_timeout_ms, noted_ms)
+    return () if run_ms is None else deadlines(origin.started_ms, run_ms)
+
+
 def _tighter(one: int | None, other: int | None) -> int | None:
     if one is None or other is None:
         return other if one is None else one

@@ -41,6 +41,17 @@ class Elapsed:
         return int(self._clock.elapsed_us() // 1000)
 
 
+class Steady:
+    """The time, which nobody sets while the server runs. Shows the time to timers, too."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._elapsed = Elapsed(clock)
+        self._ahead_ms = clock.now_ms() - self._elapsed.now_ms()
+
+    def now_ms(self) -> int:
+        return self._elapsed.now_ms() + self._ahead_ms
+
+
 class Timers(Generic[T]):
     """Calls `fire(execution, fiber)` when the time has come. One that is stale fires in vain.
 

@@ -14,9 +14,11 @@ from ...actions import Write
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from .live import LiveExecution
+
+    Also: TypeAlias = Callable[[Write], None]  # adds to the write that a change gathers in
 
 
 @dataclass(slots=True)
@@ -54,6 +56,10 @@ class Unit:
                 future.set_exception(error)
                 future.exception()  # so that nobody is warned of one that was dropped
         self.waiting.clear()
+
+
+def nothing(_: Write) -> None:
+    """The `Also` that adds nothing."""
 
 
 def matters(write: Write) -> bool:

@@ -23,6 +23,9 @@ class Waiters:
 
     def __init__(self) -> None:
         self._futures: defaultdict[str, list[asyncio.Future[Ended]]] = defaultdict(list)
+        self._moved: dict[
+            asyncio.Future[Ended], str
+        ] = {}  # those that wait for another execution by now
 
     def __len__(self) -> int:
         return len(self._futures)
@@ -33,9 +36,17 @@ class Waiters:
         self._futures[execution].append(future)
         return future
 
+    def move(self, execution: str, next: str) -> None:
+        """Those who wait for an execution wait for another one from now on, which goes on in its place."""
+        futures = self._futures.pop(execution, None)
+        if futures:
+            self._futures[next] += futures
+            self._moved |= dict.fromkeys(futures, next)
+
     def answer(self, execution: str, ended: Ended) -> None:
         """Tells those who wait for it."""
         for future in self._futures.pop(execution, ()):
+            self._moved.pop(future, None)
             if not future.done():
                 future.set_result(ended)
 
@@ -62,9 +73,11 @@ class Waiters:
             for future in futures:
                 future.cancel()
         self._futures.clear()
+        self._moved.clear()
 
     def forget(self, execution: str, future: asyncio.Future[Ended]) -> None:
         """Somebody waits no longer."""
+        execution = self._moved.pop(future, execution)
         futures = self._futures.get(execution)
         if futures is not None and future in futures:
             futures.remove(future)

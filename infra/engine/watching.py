@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 
 from ...actions import ActivationRow, NotEndedError, NotFoundError, Query
 from .news import of
+from .tick import caught_up
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ...actions import ExecutionRow
+    from .core import Core
     from .news import News, Written
     from .records import Records
-    from .shared import Parts
     from .stored_values import Stored
 
 Page = TypeVar("Page")
@@ -73,36 +75,46 @@ class HistoryPage:
 class Watching:
     """Reads records, and waits for their changes if there is nothing new to read."""
 
-    def __init__(self, parts: Parts, records: Records, news: News) -> None:
-        self._parts, self._store, self._records, self._news = parts, parts.store, records, news
-        self._page_bytes = parts.settings.page_bytes
+    def __init__(self, core: Core, records: Records, news: News) -> None:
+        self._parts, self._store, self._tick = core.parts, core.parts.store, core.tick
+        self._records, self._news, self._chains = records, news, core.chains
+        self._page_bytes = core.parts.settings.page_bytes
 
     async def activation(self, namespace: str, id: str, wait_s: float) -> Stored:
         """An activation's record. Waits for the end of a call, a step or an execution that is under way.
+
+        The record of a chain of runs is that of its last run.
 
         Raises:
             NotFoundError: there is none in this namespace.
             NotEndedError: it has not ended in time.
             UnavailableError: the server is stopping.
         """
-
-        async def read() -> tuple[Stored | None, bool]:
-            try:
-                record = await self._records.activation(namespace, id)
-            except NotFoundError:
-                if not await self._is_under_way(namespace, id):
-                    raise
-                return None, False
-            if "response" in record and await self._goes_on(id):
-                return None, False
-            return record, "response" in record
-
         if not wait_s:
             return await self._records.activation(namespace, id)
-        record = await self._fresh((id,), wait_s, read)
-        if record is None:
-            raise NotEndedError
-        return record
+        until_s = asyncio.get_running_loop().time() + wait_s
+        while True:
+            run = await self._chains.newest(id)
+            left_s = until_s - asyncio.get_running_loop().time()
+            record = await self._fresh((run,), left_s, partial(self._ended, namespace, run))
+            if record is not None:
+                return record
+            if await self._chains.newest(run) == run:
+                raise NotEndedError
+
+    async def _ended(self, namespace: str, run: str) -> tuple[Stored | None, bool]:
+        """The record of a run, and True if there is nothing to wait for: it has ended, or continued as another."""
+        try:
+            record = await self._records.activation(namespace, run)
+        except NotFoundError:
+            if await self._chains.newest(run) != run:
+                return None, True
+            if not await self._is_under_way(namespace, run):
+                raise
+            return None, False
+        if "response" in record and await self._goes_on(run):
+            return None, False
+        return record, "response" in record
 
     async def history(
         self, namespace: str, id: str, *, after: int, limit: int, wait_s: float = 0
@@ -152,6 +164,8 @@ class Watching:
         async def read() -> tuple[HistoryPage, bool]:
             nonlocal left
             page = await self.history(namespace, id, after=after, limit=limit)
+            if page.row.ended_ms is not None:
+                await caught_up(self._tick)  # the store shows a commit before its news is told
             lately = await self._written(namespace, left)
             new = lately.activations or lately.gap or logs.after is None
             left = replace(left, after=lately.next)
@@ -169,7 +183,7 @@ class Watching:
         read: Callable[[], Awaitable[tuple[Page, bool]]],
     ) -> Page:
         """Reads until something is new, or `wait_s` seconds are over; then the last that was read."""
-        if not wait_s:
+        if wait_s <= 0:
             return (await read())[0]
         loop = asyncio.get_running_loop()
         until_s = loop.time() + wait_s

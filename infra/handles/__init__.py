@@ -1,6 +1,9 @@
 """The methods that the embedded engine and the client share: protocols, lists, and the failures that they raise."""
 
+from .batches import Batch, BatchArguments, batch_with
+from .entities import Entity
 from .errors import (
+    LATE,
     ActionCancelledError,
     ActionError,
     ActionTerminatedError,
@@ -8,16 +11,20 @@ from .errors import (
     failed,
 )
 from .listings import Document, Listing, Page, history, listed, sought
-from .protocols import Actions, Entity, Execution, Telling, Xingqiao
+from .protocols import Actions, Execution, Telling, Xingqiao
 from .schedules import Schedule
 from .starting import StartArguments, started_with
+from .workers import Worker
 
 __all__ = [
+    "LATE",
     "ActionCancelledError",
     "ActionError",
     "ActionTerminatedError",
     "ActionTimedOutError",
     "Actions",
+    "Batch",
+    "BatchArguments",
     "Document",
     "Entity",
     "Execution",
@@ -26,7 +33,9 @@ __all__ = [
     "Schedule",
     "StartArguments",
     "Telling",
+    "Worker",
     "Xingqiao",
+    "batch_with",
     "failed",
     "history",
     "listed",

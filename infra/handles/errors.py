@@ -27,6 +27,9 @@ class ActionTimedOutError(ActionError):
     """The execution, or a step that it needs, took longer than its timeout."""
 
 
+LATE = "update '{name}' of execution {id} was not answered in time; it goes on"
+
+
 def failed(failure: Failure) -> ActionError:
     """The error that tells a caller of a failure."""
     if failure.code in (TIMEOUT, RUN_TIMED_OUT):

@@ -8,14 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from ...composer import NOTHING
+from .batches import Batches
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from collections.abc import Callable, Iterable
+    from typing import Any, Unpack
 
     from ...composer import JSON, Composition, Outcome
+    from .entities import Entity
     from .listings import Document, Listing
     from .schedules import Schedule
     from .starting import StartArguments
+    from .workers import Worker
 
 
 Telling: TypeAlias = "tuple[str, JSON] | tuple[str, JSON, str]"
@@ -184,6 +188,54 @@ class Execution(Protocol):
             TooManyMessagesError: too many messages wait for it.
         """
 
+    async def update(
+        self,
+        name: str,
+        payload: JSON = None,
+        *,
+        id: str = "",
+        wait: str = "completed",
+        timeout: float | None = None,  # noqa: ASYNC109  the server waits
+    ) -> JSON:
+        """Updates an execution. Returns the answer, or the id of the update if it waits for `accepted` only.
+
+        Args:
+            name: of the update, which the composition declares.
+            payload: any JSON.
+            id: by which the update is taken once: asked again, it has the same answer; "" for a new one.
+            wait: `completed` to wait for the answer, `accepted` to return when the update is durable.
+            timeout: seconds to wait; None for no limit.
+
+        Raises:
+            NoSuchUpdateError: the execution handles no such update.
+            RejectedError: the validator of the composition rejects it.
+            ClosedError: the execution, or the part that handles the update, has ended.
+            TooManyUpdatesError: the execution has too many updates.
+            NotFoundError: there is no such execution.
+            ActionError: the update has failed; its code is `Closed` if the part that handles it ended before.
+            TimeoutError: there is no answer within `timeout`. The update goes on.
+        """
+
+    async def update_answer(
+        self,
+        name: str,
+        id: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109  the server waits
+    ) -> JSON:
+        """Waits for the answer to an update that was accepted, also after the execution has ended.
+
+        Args:
+            name: of the update.
+            id: of the update.
+            timeout: seconds to wait; None for no limit.
+
+        Raises:
+            NotFoundError: there is no such execution, or it has accepted no such update.
+            ActionError: the update has failed.
+            TimeoutError: there is no answer within `timeout`. The update goes on.
+        """
+
     async def complete(self, result: JSON, *, step: str | None = None) -> None:
         """Answers a step that waits for its callback.
 
@@ -197,49 +249,6 @@ class Execution(Protocol):
 
     async def fail(self, error: JSON, *, step: str | None = None) -> None:
         """Fails a step that waits for its callback; arguments and errors as for `complete`."""
-
-
-class Entity(Protocol):
-    """One entity: a state and its operations. It is made by its first operation."""
-
-    async def call(
-        self,
-        operation: str,
-        params: dict[str, JSON] | None = None,
-        *,
-        read: bool = False,
-        token: str = "",
-    ) -> JSON:
-        """Calls an operation and waits for its result.
-
-        Args:
-            operation: the operation.
-            params: its parameters.
-            read: True if the operation does not change the state.
-            token: an idempotency key: calls with the same key run the operation once.
-
-        Raises:
-            ActionError: the operation has failed.
-        """
-
-    async def signal(
-        self, operation: str, params: dict[str, JSON] | None = None, *, token: str = ""
-    ) -> str:
-        """Calls an operation without waiting. Returns the activation's id once the call is durable."""
-
-    async def get(self) -> Document:
-        """The last committed state and its version, without waiting for calls under way.
-
-        Raises:
-            NotFoundError: there is no such entity.
-        """
-
-    async def delete(self) -> None:
-        """Deletes the entity after the calls before it.
-
-        Raises:
-            ActionError: it is locked.
-        """
 
 
 class Actions(Protocol):
@@ -329,8 +338,35 @@ class Actions(Protocol):
             RefusedError: the composition does not exist, or the message is refused.
         """
 
+    def worker(  # noqa: PLR0913  a worker has as many options
+        self,
+        queue: str,
+        functions: Iterable[Callable[..., Any]],
+        *,
+        slots: int = 10,
+        version: str = "",
+        name: str = "",
+        grace_s: float = 30.0,
+    ) -> Worker:
+        """Makes a worker, which takes tasks from a queue and runs functions on them: see `Worker`.
 
-class Xingqiao(Actions, Protocol):
+        `async with` starts the worker and stops it at the end of the block; `await worker.run()` works until `stop`.
+
+        Args:
+            queue: name of the queue.
+            functions: functions marked `@composer.action`, or plain ones under their own names. A function that
+                is not `async` runs in a thread; a parameter `step` gets the task's `Step`.
+            slots: tasks at the same time.
+            version: version of the worker; it gets the tasks for this version and those for any.
+            name: name of the worker; "" for one made of the host and the process.
+            grace_s: seconds in which functions may end when the worker stops.
+
+        Raises:
+            InvalidError: an argument is not valid. The text names it.
+        """
+
+
+class Xingqiao(Actions, Batches, Protocol):
     """The engine, in your program (`xingqiao.embedded`) or on a server (`xingqiao.client`)."""
 
     def execution(self, id: str, run: str | None = None) -> Execution:

@@ -1,4 +1,4 @@
-"""What the schedules of an embedded engine and of a server share."""
+"""The common parts of the schedules of an embedded engine and of a server."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ...actions import InvalidError, StartOptions
-from ...composer import MAX_DEPTH, changed, nests_deeper
+from ...composer import MAX_DEPTH, NOTHING, changed, nests_deeper
 from . import requests
 from .responses import Json
 from .runs import run_of
@@ -60,8 +60,8 @@ async def annotate_execution(request: Request, api: Api) -> Json:
     if unknown := document.keys() - _ANNOTATION:
         raise InvalidError(f"'{min(unknown)}' is not known: give attributes or memo.")
     attributes = requests.member(document, "attributes", dict) or {}
-    memo = {"memo": document["memo"]} if "memo" in document else {}
-    found: Body = await api.engine.annotations.annotate(namespace, id, attributes, **memo)
+    memo = document.get("memo", NOTHING)
+    found: Body = await api.engine.annotations.annotate(namespace, id, attributes, memo)
     return Json({"executionId": id, **found})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...actions import ForbiddenError
@@ -75,6 +76,18 @@ async def record(request: Request, api: Api, status: int) -> None:
         address=address_of(request),
     )
     await api.audit.add(entry)
+
+
+def dry_run(request: Request) -> bool:
+    """True if a request asks only what would change. The audit log has changes, so it leaves this request out.
+
+    Raises:
+        InvalidError: the query parameter `dry-run` is not a boolean.
+    """
+    asked = requests.flag(request.query_params, requests.DRY_RUN)
+    if asked:
+        request.scope[PERMISSION] = replace(request.scope[PERMISSION], verb="")
+    return asked
 
 
 def _printable(text: str) -> str:

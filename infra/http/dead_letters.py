@@ -37,10 +37,14 @@ async def get_letter(request: Request, api: Api) -> Json:
 
 
 async def retry_letter(request: Request, api: Api) -> Json:
-    """Repeats the call of a dead letter, which is removed. 202 with the activation's id."""
+    """Repeats the call of a dead letter, which is removed. 202 with the activation's id.
+
+    The id is null if the letter is of an alarm, and no rule of its trigger is active.
+    """
     namespace = api.auth.own(request)
     activation = await api.engine.letters.retry(namespace, request.path_params["id"])
-    return Json({"activationId": activation}, 202, {"x-openwhisk-activation-id": activation})
+    headers = {} if activation is None else {"x-openwhisk-activation-id": activation}
+    return Json({"activationId": activation}, 202, headers)
 
 
 async def delete_letter(request: Request, api: Api) -> Json:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...actions import ForbiddenError, InvalidError, UnavailableError, outcome_of
+from ...actions import InvalidError, UnavailableError, outcome_of
 from ...composer import APPLICATION_ERROR, Failure, boxed
 from ..engine import LogQuery, priced
 from . import requests
 from .attributes import find_executions
 from .responses import Json
 from .runs import run_of
-from .visibility import is_row_hidden, is_run_hidden, without_values
+from .visibility import check_run_shown, is_row_hidden, is_run_hidden, without_values
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -143,8 +143,8 @@ async def redrive_execution(request: Request, api: Api) -> Json:
     given = await requests.definition(request, MAX_PROGRAM_BYTES, api.engine.threads)
     namespace, id = await run_of(request, api)
     composition = requests.as_object(given).get("composition")
-    if composition is not None and await is_run_hidden(namespace, id, api):
-        raise ForbiddenError(f"{namespace}/{id}")
+    if composition is not None:
+        await check_run_shown(namespace, id, api)
     wait_ms = requests.number(request.query_params, "wait", 0, low=0, high=MAX_WAIT_MS, of="wait")
     await api.engine.redrive(namespace, id, composition)
     if wait_ms:

@@ -9,6 +9,7 @@ from ...composer import Name
 from . import requests
 from .responses import Json
 from .runs import given_id, run_of
+from .starts import token_of
 from .visibility import is_run_hidden
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ DEFAULT_LIST = 100
 async def tell(request: Request, api: Api) -> Json:
     """Tells an execution a message, whose payload is the body; with `message=ID` it is taken once. 202: it is durable.
 
+    A call that is sent again with the same message and Idempotency-Key gets the answer of the first time. A key
+    without `message` is refused.
+
     With `start=ACTION` the execution starts if none with this id is open, told the message before its first part
     runs; the body is `{"input", "payload"}`.
     """
@@ -32,7 +36,8 @@ async def tell(request: Request, api: Api) -> Json:
     namespace, execution = await run_of(request, api)
     id, name = _id(request), request.path_params["name"]
     payload = await requests.body(request, api.payload_bytes)
-    taken = await api.engine.messages.tell(namespace, execution, name, payload, id)
+    token = token_of(request)
+    taken = await api.engine.messages.tell(namespace, execution, name, payload, id, token)
     return Json(_accepted(execution, name, id, taken=taken), 202)
 
 
@@ -65,6 +70,11 @@ def _id(request: Request) -> str:
     id: str = request.query_params.get("message", "")
     if not id and "message" in request.query_params:
         raise InvalidError("'message' must be the id of the message; leave it out if it has none.")
+    if not id and token_of(request):
+        raise InvalidError(
+            "An Idempotency-Key alone does not make a message safe to send again: add the query parameter "
+            "'message' with an id of the message, or leave out the key."
+        )
     return id
 
 
@@ -83,7 +93,8 @@ async def list_messages(request: Request, api: Api) -> Json:
     after = requests.number(query, "after", 0, low=0, high=1 << 62, of="after")
     limit = requests.number(query, "limit", DEFAULT_LIST, low=1, high=MAX_LIST, of="messages")
     page = await api.engine.messages.undelivered(namespace, id, after, limit)
-    if await is_run_hidden(namespace, id, api):
+    # A chain may have continued as an action that a package hides.
+    if await is_run_hidden(namespace, await api.engine.chains.newest(id), api):
         for message in page:
             del message["payload"]
     return Json(page)

@@ -64,7 +64,10 @@ async def rotate(request: Request, api: Api) -> Json:
 
 
 async def delete(request: Request, api: Api) -> Json:
-    """Deletes a namespace with its keys, definitions and schedules. Its records stay until they expire."""
+    """Deletes a namespace with its keys, definitions, schedules, declared attributes and limits.
+
+    The limits of queues and compositions that were set for it go, too. Its records stay until they expire.
+    """
     name = _named(request, api)
     gone = api.namespaces.get(name)
     await api.keys.delete_namespace(name)
@@ -73,6 +76,12 @@ async def delete(request: Request, api: Api) -> Json:
     await api.engine.letters.clear(name)
     for schedule in api.engine.schedules.names(name):
         await api.engine.schedules.remove(name, schedule)
+    for queue in api.engine.queues.settings.named(name):
+        await api.engine.queues.configure(name, queue, None)
+    for limit in api.engine.limits.settings.named(name):
+        await api.engine.limits.configure(name, limit, None)
+    for attribute in api.engine.annotations.declared(name):
+        await api.engine.annotations.remove(name, attribute["name"])
     return Json(_shown(gone))
 
 

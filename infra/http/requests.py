@@ -34,6 +34,7 @@ Kind = TypeVar("Kind")
 AS_TEXT = "send it as a string, or as a float such as 1e30"
 MAX_LIST = 200
 DEFAULT_LIST = 30
+DRY_RUN = "dry-run"
 TRUE = {"true", "yes", "on", "1"}
 FALSE = {"false", "no", "off", "0", ""}
 _TRACE = re.compile(
@@ -61,6 +62,19 @@ def flag(query: Mapping[str, str], name: str) -> bool:
             f"The query parameter '{name}' was malformed: '{text}' is not a boolean."
         )
     return text in TRUE
+
+
+def check_known(query: Mapping[str, str], *names: str) -> None:
+    """Refuses parameters that a route does not know: a dry run that is spelled otherwise would change something.
+
+    Raises:
+        InvalidError: a parameter is none of `names`. The text names it.
+    """
+    if unknown := query.keys() - {*names}:
+        known = " and ".join(f"'{name}'" for name in names)
+        raise InvalidError(
+            f"The query parameter '{min(unknown):.100}' is not known here, only {known}: remove it or correct it."
+        )
 
 
 def number(  # noqa: PLR0913  a number has as many sides

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...actions import ForbiddenError, InvalidError
+from ...actions import InvalidError
 from ...composer import NOTHING
 from ..engine import Place
 from . import requests
@@ -12,7 +12,7 @@ from .executions import MAX_PROGRAM_BYTES
 from .responses import Json
 from .runs import run_of
 from .starts import options_of
-from .visibility import is_run_hidden
+from .visibility import check_run_shown
 
 if TYPE_CHECKING:
     from typing import Any
@@ -79,7 +79,5 @@ async def _check_visible(namespace: str, id: str, place: Place, api: Api) -> Non
     Raises:
         ForbiddenError: the execution runs such a program.
     """
-    if place.composition is None and place.value is NOTHING:
-        return
-    if await is_run_hidden(namespace, id, api):
-        raise ForbiddenError(f"{namespace}/{id}")
+    if place.composition is not None or place.value is not NOTHING:
+        await check_run_shown(namespace, id, api)

@@ -10,6 +10,7 @@ from . import (
     activations,
     attributes,
     audit,
+    batches,
     clouds,
     completions,
     dead_letters,
@@ -18,6 +19,7 @@ from . import (
     entities,
     executions,
     keys,
+    limits,
     messages,
     namespaces,
     queries,
@@ -27,6 +29,7 @@ from . import (
     schedules,
     service,
     triggers,
+    updates,
     web,
     webhooks,
 )
@@ -43,7 +46,9 @@ _EXECUTION = NAMESPACED + "/executions/{id}"
 _ACTIVATION = NAMESPACED + "/activations/{id}"
 _LETTER = NAMESPACED + "/dead-letters/{id}"
 _SCHEDULE = NAMESPACED + "/schedules/{name}"
+_BATCH = NAMESPACED + "/batches/{id}"
 _QUEUE = NAMESPACED + "/queues/{name}"
+_LIMIT = NAMESPACED + "/limits/{name}"
 _OPERATED = API + "/operator/namespaces"
 
 _COLLECTIONS: list[Route] = [
@@ -99,6 +104,8 @@ ROUTES: list[Route] = [
     ("POST", _EXECUTION + "/answer", executions.answer_step),
     ("GET", _EXECUTION + "/queries", queries.list_queries),
     ("GET", _EXECUTION + "/queries/{name}", queries.ask_query),
+    ("POST", _EXECUTION + "/updates/{name}", updates.update_execution),
+    ("GET", _EXECUTION + "/updates/{name}/{update}", updates.get_update),
     ("GET", _EXECUTION + "/messages", messages.list_messages),
     ("POST", _EXECUTION + "/messages/{name}", messages.tell),
     ("POST", _EXECUTION + "/annotate", attributes.annotate_execution),
@@ -112,6 +119,10 @@ ROUTES: list[Route] = [
     ("GET", _LETTER, dead_letters.get_letter),
     ("DELETE", _LETTER, dead_letters.delete_letter),
     ("POST", _LETTER + "/retry", dead_letters.retry_letter),
+    ("GET", NAMESPACED + "/waiting-limits", limits.list_limits),  # `limits` are OpenWhisk's quotas
+    ("GET", _LIMIT, limits.get_limit),
+    ("PUT", _LIMIT, limits.put_limit),
+    ("DELETE", _LIMIT, limits.delete_limit),
     ("GET", NAMESPACED + "/queues", queues.list_queues),
     ("GET", _QUEUE, queues.get_queue),
     ("PUT", _QUEUE, queues.put_queue),
@@ -132,6 +143,10 @@ ROUTES: list[Route] = [
     ("POST", _SCHEDULE + "/resume", schedules.resume_schedule),
     ("POST", _SCHEDULE + "/trigger", schedules.trigger_schedule),
     ("POST", _SCHEDULE + "/backfill", schedules.backfill_schedule),
+    ("GET", NAMESPACED + "/batches", batches.list_batches),
+    ("POST", NAMESPACED + "/batches", batches.create_batch),
+    ("GET", _BATCH, batches.get_batch),
+    ("DELETE", _BATCH, batches.cancel_batch),
     ("GET", NAMESPACED + "/actions/{package}/", definitions.list_package),
     *_COLLECTIONS,
     ("PUT", NAMESPACED + "/deployments", deployments.put_deployment),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from .api import Api
 
-NAMED = ("executions", "activations", "sagas")  # whose next segment is an id
+NAMED = ("executions", "activations", "sagas", "batches")  # whose next segment is an id
 _SLASH = b"%2f"
 _NAMESPACES = "/api/v1/namespaces/"
 _QUOTED = "quoted id"

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ...actions import InvalidError, NotFoundError, instant_ms, overlap_of
+from ...actions import STOPS, InvalidError, NotFoundError, instant_ms, overlap_of
 from ...composer import boxed
 from ..access import RIGHTS, Right
 from . import requests
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ...composer import JSON
     from .api import Api
-
-STOPS = ("cancel_other", "terminate_other")  # policies that end runs
 
 
 async def list_schedules(request: Request, api: Api) -> Json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ...actions import Package, RefusedError
+from ...actions import ForbiddenError, Package, RefusedError
 from ...composer import Name
 
 if TYPE_CHECKING:
@@ -69,6 +69,17 @@ async def is_run_hidden(namespace: str, id: str, api: Api) -> bool:
         NotFoundError: the namespace has no such execution.
     """
     return is_row_hidden(await api.engine.records.row(namespace, id), api)
+
+
+async def check_run_shown(namespace: str, id: str, api: Api) -> None:
+    """Checks that an execution runs no action that a package of another namespace hides.
+
+    Raises:
+        ForbiddenError: it does.
+        NotFoundError: the namespace has no such execution.
+    """
+    if await is_run_hidden(namespace, id, api):
+        raise ForbiddenError(f"{namespace}/{id}")
 
 
 def is_row_hidden(row: ExecutionRow, api: Api) -> bool:

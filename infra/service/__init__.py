@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .app import open_at_rest, open_service
     from .backups import Backup, back_up, restore
+    from .batch_handles import BatchHandle
     from .doctor import examine
     from .embedded_engine import Embedded, embedded
     from .embedded_records import EntityHandle
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NAMESPACE",
     "Backup",
+    "BatchHandle",
     "Embedded",
     "EntityHandle",
     "ExecutionHandle",
@@ -44,6 +46,7 @@ __all__ = [
 _MODULES = {
     "NAMESPACE": "handles",
     "Backup": "backups",
+    "BatchHandle": "batch_handles",
     "Embedded": "embedded_engine",
     "EntityHandle": "embedded_records",
     "ExecutionHandle": "handles",

@@ -27,8 +27,11 @@ from ...actions import (
 from ...composer import ActionFunction, Failure, Name
 from ..handles import failed, started_with
 from ..settings import Settings
+from ..worker import Options as WorkerOptions
+from ..worker import Worker
 from .app import open_service
 from .embedded_records import EmbeddedRecords
+from .embedded_tasks import EngineTasks
 from .handles import CLOSED, FOREVER_S, NAMESPACE, ExecutionHandle
 
 if TYPE_CHECKING:
@@ -58,7 +61,8 @@ class Embedded(EmbeddedRecords):
     def register(self, function: ActionFunction[..., Any]) -> None:
         """Registers a function of this program as an action, until the engine is closed.
 
-        Steps that have waited for it run.
+        Steps that have waited for it run. A function that is marked with a queue runs here, too; pass it to
+        `embedded(actions=...)` instead to have it wait for a `worker`.
 
         Raises:
             RefusedError: one of its limits is not valid.
@@ -89,9 +93,16 @@ class Embedded(EmbeddedRecords):
         """
         for name, definition in composition.definitions():
             if isinstance(definition, ActionFunction):
-                self.register(definition)
+                await self._add(definition)
             else:
                 await self.put(name, definition)
+
+    async def _add(self, function: ActionFunction[..., Any]) -> None:
+        """Registers a function, or stores the action of one that waits in a queue."""
+        if function.queue is None:
+            self.register(function)
+        else:
+            await self.put(function.name, function.definition())
 
     async def put(self, name: str, document: JSON) -> None:
         """Creates or updates an action from a document in the form of the HTTP API.
@@ -178,6 +189,37 @@ class Embedded(EmbeddedRecords):
         invoked, _ = await self.engine.messages.tell_or_start(call, *message)
         return self.execution(id, invoked.activation)
 
+    def worker(  # noqa: PLR0913  a worker has as many options
+        self,
+        queue: str,
+        functions: Iterable[Callable[..., Any]],
+        *,
+        slots: int = 10,
+        version: str = "",
+        name: str = "",
+        grace_s: float = 30.0,
+    ) -> Worker:
+        """Makes a worker, which takes tasks from a queue and runs functions on them: see `Worker`.
+
+        `async with` starts the worker and stops it at the end of the block; `await worker.run()` works until `stop`.
+
+        Args:
+            queue: name of the queue.
+            functions: functions marked `@composer.action`, or plain ones under their own names. A function that
+                is not `async` runs in a thread; a parameter `step` gets the task's `Step`.
+            slots: tasks at the same time.
+            version: version of the worker; it gets the tasks for this version and those for any.
+            name: name of the worker; "" for one made of the host and the process.
+            grace_s: seconds in which functions may end when the worker stops.
+
+        Raises:
+            InvalidError: an argument is not valid. The text names it.
+        """
+        options = WorkerOptions(
+            queue=queue, worker=name, version=version, slots=slots, grace_s=grace_s
+        )
+        return Worker(EngineTasks(self.engine), functions, options)
+
     # --- HTTP --------------------------------------------------------------------------------
 
     async def mount(self, auth: str) -> ASGIApp:
@@ -240,7 +282,7 @@ async def embedded(
 
     Args:
         directory: where executions are stored.
-        actions: functions of this program to register.
+        actions: functions of this program to register; those marked with a queue wait there for a `worker`.
         compositions: compositions to deploy, by name.
 
     Raises:
@@ -260,7 +302,7 @@ async def embedded(
         service.step_functions.serve(service.engine, _operations(service, settings))
         opened = Embedded(service.engine, partial(_served, service, settings))
         for action in actions:
-            opened.register(action)
+            await opened._add(action)  # noqa: SLF001  its own
         for name, composition in (compositions or {}).items():
             await opened.deploy(name, composition)
         await service.resumption.resume()

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from ...actions import Call, NotFoundError, Query, UnavailableError, summary
 from ...composer import Failure, Name
 from ..handles import failed, listed, sought
+from .batch_handles import EmbeddedBatches
 from .handles import CLOSED, FOREVER_S, NAMESPACE, ExecutionHandle
 from .schedule_handles import ScheduleHandle
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from ...composer import JSON, Composition
+    from ...composer import JSON
     from ..engine import Engine
     from ..handles import Document, Listing, Page
 
@@ -92,11 +91,8 @@ class EntityHandle:
         return Call(name=self._type, params=params, namespace=NAMESPACE)
 
 
-class EmbeddedRecords:
-    """What an embedded engine runs and has run, in the namespace `guest`."""
-
-    def __init__(self, engine: Engine, define: Callable[[Composition], Awaitable[None]]) -> None:
-        self.engine, self._define = engine, define
+class EmbeddedRecords(EmbeddedBatches):
+    """The executions and records of an embedded engine, in the namespace `guest`."""
 
     def execution(self, id: str, run: str | None = None) -> ExecutionHandle:
         """The handle of an execution, or of a run of an action that was invoked by itself.

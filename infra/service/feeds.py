@@ -215,7 +215,7 @@ class Feeds:
             return
         except RefusedError as error:
             log.warning("%s did not fire at its time: %s", key, error)
-            await self._commit(documents)
+            await self._engine.firing.missed(name, schedule.payload, str(error), documents)
         if self._schedules.get(key) is not after:
             return
         if after.due_ms is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
-from ...actions import InvalidError, StartOptions, UnavailableError
+from ...actions import STAGE_ACCEPTED, InvalidError, StartOptions, UnavailableError, check_stage
 from ...composer import APPLICATION_ERROR, NOTHING, Failure, Success, boxed, changed, copied
 from ..engine import Place
-from ..handles import failed, history
+from ..handles import LATE, failed, history
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -20,6 +21,7 @@ NAMESPACE = "guest"
 PAGE = 1000
 CLOSED = "The engine was closed before execution {id} had ended. It goes on when the engine is opened again."
 FOREVER_S = 366 * 24 * 3600.0
+MAX_WAIT_S = 60.0  # for an execution to handle an update, as over HTTP
 
 
 class ExecutionHandle:
@@ -274,8 +276,7 @@ class ExecutionHandle:
             ConflictError: it is an express execution that has not ended.
         """
         run = await self._run()
-        given = {} if memo is NOTHING else {"memo": memo}
-        found = await self._engine.annotations.annotate(NAMESPACE, run, attributes or {}, **given)
+        found = await self._engine.annotations.annotate(NAMESPACE, run, attributes or {}, memo)
         return {"executionId": run, **found}
 
     async def tell(self, name: str, payload: JSON = None, *, id: str = "") -> bool:
@@ -292,6 +293,73 @@ class ExecutionHandle:
             TooManyMessagesError: too many messages wait for it.
         """
         return await self._engine.messages.tell(NAMESPACE, await self._run(), name, payload, id)
+
+    async def update(
+        self,
+        name: str,
+        payload: JSON = None,
+        *,
+        id: str = "",
+        wait: str = "completed",
+        timeout: float | None = None,  # noqa: ASYNC109  the server waits
+    ) -> JSON:
+        """Updates an execution. Returns the answer, or the id of the update if it waits for `accepted` only.
+
+        Args:
+            name: of the update, which the composition declares.
+            payload: any JSON.
+            id: by which the update is taken once: asked again, it has the same answer; "" for a new one.
+            wait: `completed` to wait for the answer, `accepted` to return when the update is durable.
+            timeout: seconds to wait; None for no limit.
+
+        Raises:
+            NoSuchUpdateError: the execution handles no such update.
+            RejectedError: the validator of the composition rejects it.
+            ClosedError: the execution, or the part that handles the update, has ended.
+            TooManyUpdatesError: the execution has too many updates.
+            NotFoundError: there is no such execution.
+            ActionError: the update has failed; its code is `Closed` if the part that handles it ended before.
+            TimeoutError: there is no answer within `timeout`. The update goes on.
+        """
+        run, until_s = await self._run(), _until(timeout)
+        check_stage(wait)
+        wait_s = min(MAX_WAIT_S, _left(until_s))
+        taken = await self._engine.updates.update(
+            NAMESPACE, run, name, payload, id, wait_s=wait_s, accepted=True
+        )
+        if wait == STAGE_ACCEPTED:
+            return taken.id
+        return await self._answered(run, name, taken.id, until_s)
+
+    async def update_answer(
+        self,
+        name: str,
+        id: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109  the server waits
+    ) -> JSON:
+        """Waits for the answer to an update that was accepted, also after the execution has ended.
+
+        Args:
+            name: of the update.
+            id: of the update.
+            timeout: seconds to wait; None for no limit.
+
+        Raises:
+            NotFoundError: there is no such execution, or it has accepted no such update.
+            ActionError: the update has failed.
+            TimeoutError: there is no answer within `timeout`. The update goes on.
+        """
+        return await self._answered(await self._run(), name, id, _until(timeout))
+
+    async def _answered(self, run: str, name: str, id: str, until_s: float) -> JSON:
+        updates = self._engine.updates
+        found = await updates.outcome(NAMESPACE, run, id, name=name, wait_s=_left(until_s))
+        if found.outcome is None:
+            raise TimeoutError(LATE.format(name=name, id=self._id))
+        if isinstance(found.outcome, Failure):
+            raise failed(found.outcome)
+        return copied(found.outcome.value)
 
     async def complete(self, result: JSON, *, step: str | None = None) -> None:
         """Answers a step that waits for its callback.
@@ -311,3 +379,11 @@ class ExecutionHandle:
         """Fails a step that waits for its callback; arguments and errors as for `complete`."""
         outcome = Failure(APPLICATION_ERROR, error)
         await self._engine.answering.answer_step(NAMESPACE, await self._run(), step, outcome)
+
+
+def _until(timeout: float | None) -> float:
+    return asyncio.get_running_loop().time() + (FOREVER_S if timeout is None else timeout)
+
+
+def _left(until_s: float) -> float:
+    return max(0.0, until_s - asyncio.get_running_loop().time())

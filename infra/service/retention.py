@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Self
 
 from ...actions import Expiry, Write
 from ..stores import StoreError
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ..engine import Engine
 
 log = logging.getLogger(__name__)
-
-Places: TypeAlias = "tuple[str, str, str, str]"
 
 DAY_MS = 24 * 3600 * 1000
 AT_ONCE = 2000  # records
@@ -43,7 +41,7 @@ class Retention:
         await self._tasks.__aexit__(None, None, None)
 
     async def _expire(self) -> None:
-        places = ("", "", "", "")
+        places: dict[str, str] = {}
         while True:
             now_ms = self._clock.now_ms()
             before_ms = now_ms - self._kept_ms
@@ -55,14 +53,22 @@ class Retention:
                 log.error("old records cannot be deleted: %s", error)  # noqa: TRY400
             await asyncio.sleep(0 if asked.more else PERIOD_S)  # noqa: TID251  a late deletion does no harm
 
-    async def _swept(self, places: Places, now_ms: int) -> Places:
-        """Drops names, keys, ids and ids of messages behind these places. Returns the next places."""
+    async def _swept(self, places: dict[str, str], now_ms: int) -> dict[str, str]:
+        """Drops documents behind these places, by their kind. Returns the next places."""
         engine, before_ms = self._engine, now_ms - self._kept_ms
+        sweeps = {
+            "names": engine.executions.forget_names,
+            "keys": engine.calls.keys.forget,
+            "ids": engine.identities.forget,
+            "told": engine.messages.forget_ids,
+            "chains": engine.chains.forget,
+            "updates": engine.updates.forget,
+            "batches": engine.batches.forget,
+        }
         keys_ms = min(before_ms, now_ms - DAY_MS)  # a token holds for a day at least
-        name, key, id, told = places
-        return (
-            await engine.executions.forget_names(name, NAMES, before_ms),
-            await engine.calls.keys.forget(key, NAMES, keys_ms),
-            await engine.identities.forget(id, NAMES, before_ms),
-            await engine.messages.forget_ids(told, NAMES, before_ms),
-        )
+        return {
+            kind: await forget(
+                places.get(kind, ""), NAMES, keys_ms if kind == "keys" else before_ms
+            )
+            for kind, forget in sweeps.items()
+        }

@@ -9,6 +9,7 @@ from ...actions import Action, Inline, Limits, Package
 from ...composer import Name
 from ..access import OPERATOR
 from ..aws import INTEGRATION
+from ..engine import BATCH, PAGE_ACTION
 from ..stepfunctions import ACTIVITY, ITEMS, LIMIT_MS, READ, WRITE
 from .feed_records import WEBHOOK
 from .feeds import FEED
@@ -58,6 +59,14 @@ def system_entities(clock: Clock) -> Iterator[Definition]:
             annotations={"description": does, "exec": kind},
             publish=True,
         )
+    batches = Name(OPERATOR, None, PAGE_ACTION.package or "")
+    yield Package(batches, publish=True, annotations={"description": "Steps of batch operations"})
+    yield Action(
+        PAGE_ACTION,
+        Inline(_no_function, BATCH),
+        annotations={"description": "Deals with a page of a batch", "exec": BATCH},
+        publish=True,
+    )
 
 
 def _no_function(_: JSON) -> JSON:

@@ -29,6 +29,10 @@ GAUGES = {
     "executions_in_memory": "Executions whose state is in memory",
     "in_doubt": "Votes of transactions without a decision",
     "in_doubt_longest_s": "Seconds since the oldest vote without a decision",
+    "limit_slots_held": "Slots of limits that executions hold",
+    "limit_waiting": "Executions and branches that wait for a slot of a limit",
+    "limit_waiting_longest_s": "Seconds since the first of these began to wait",
+    "limited_steps": "Steps that wait for a limit of their action",
     "live": "Executions and branches that have not ended",
     "parked_steps": "Steps that wait for a function of an embedding program",
     "polling_workers": "Workers outside that wait for a task of a queue",
@@ -79,7 +83,7 @@ class _Collector:
         executions = CounterMetricFamily(
             "xingqiao_executions", "Executions by status", labels=["status"]
         )
-        for status in ("started", "succeeded", "failed", "cancelled"):
+        for status in ("started", "succeeded", "failed", "cancelled", "continued"):
             executions.add_metric([status], getattr(counters, status))
         yield executions
         for name, value, text in (

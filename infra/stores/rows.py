@@ -62,19 +62,17 @@ def put_documents(db: sqlite3.Connection, writes: Sequence[Write]) -> list[int]:
     for index, write in enumerate(writes):
         if not write.documents:
             continue
-        if any(document.expected is not None for document in write.documents):
-            _put_last(db, last)
-            if not _fits(db, write.documents):
+        conditional = [document for document in write.documents if document.expected is not None]
+        if conditional:
+            if any((document.kind, document.key) in last for document in conditional):
+                _put_last(db, last)
+            if not _fits(db, conditional):
                 refused.append(index)
                 continue
         for document in write.documents:
-            if document.expected is None:
-                if (document.kind, document.key) in last:  # each time counts, and so does its end
-                    _put_last(db, last)
-                last[document.kind, document.key] = document
-            else:
+            if (document.kind, document.key) in last:  # each time counts, and so does its end
                 _put_last(db, last)
-                _put_document(db, document)
+            last[document.kind, document.key] = document
     _put_last(db, last)
     return refused
 
@@ -91,10 +89,7 @@ def _put_last(db: sqlite3.Connection, last: dict[tuple[str, str], Document]) -> 
 
 
 def _fits(db: sqlite3.Connection, documents: Iterable[Document]) -> bool:
-    return all(
-        document.expected is None or _version(db, document) == document.expected
-        for document in documents
-    )
+    return all(_version(db, document) == document.expected for document in documents)
 
 
 def _version(db: sqlite3.Connection, document: Document) -> int:
@@ -102,15 +97,6 @@ def _version(db: sqlite3.Connection, document: Document) -> int:
         "SELECT version FROM documents WHERE kind = ? AND key = ?", (document.kind, document.key)
     ).fetchone()
     return row[0] if row else 0
-
-
-def _put_document(db: sqlite3.Connection, document: Document) -> None:
-    if document.body is None:
-        db.execute(
-            "DELETE FROM documents WHERE kind = ? AND key = ?", (document.kind, document.key)
-        )
-    else:
-        _insert(db, "documents", [(document.kind, document.key, 1, document.body)], _UPSERT)
 
 
 def put_rows(db: sqlite3.Connection, writes: Sequence[Write]) -> None:

@@ -1,7 +1,7 @@
-"""Workers outside: processes that take tasks from a queue of a server and run functions on them."""
+"""Workers outside: they take tasks from a queue and run functions on them, in any process."""
 
-from .server import Server, ServerError
 from .steps import Step
+from .tasks import Tasks, is_passing
 from .worker import Options, Worker
 
-__all__ = ["Options", "Server", "ServerError", "Step", "Worker"]
+__all__ = ["Options", "Step", "Tasks", "Worker", "is_passing"]

@@ -6,18 +6,21 @@ from .infra.handles import (
     ActionError,
     ActionTerminatedError,
     ActionTimedOutError,
+    BatchArguments,
     Listing,
     StartArguments,
     Xingqiao,
 )
 from .infra.service import (
     NAMESPACE,
+    BatchHandle,
     Embedded,
     EntityHandle,
     ExecutionHandle,
     ScheduleHandle,
     embedded,
 )
+from .infra.worker import Step, Worker
 
 __all__ = [
     "NAMESPACE",
@@ -25,6 +28,8 @@ __all__ = [
     "ActionError",
     "ActionTerminatedError",
     "ActionTimedOutError",
+    "BatchArguments",
+    "BatchHandle",
     "Embedded",
     "EntityHandle",
     "ExecutionHandle",
@@ -32,6 +37,8 @@ __all__ = [
     "RefusedError",
     "ScheduleHandle",
     "StartArguments",
+    "Step",
+    "Worker",
     "Xingqiao",
     "embedded",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -73,7 +74,9 @@ def test_the_record_of_an_action():
         "response": {"status": "success", "statusCode": 0, "success": True},
         "logs": ["a line"],
         "annotations": [
-            *json.loads(action.about)["annotations"],
+            {"key": "path", "value": "guest/hello"},
+            {"key": "kind", "value": "python:3"},
+            {"key": "limits", "value": action.limits.to_json()},
             {"key": "timeout", "value": False},
             {"key": "waitTime", "value": 10},
         ],
@@ -144,6 +147,23 @@ def test_a_summary_has_the_status_but_no_response_and_no_logs(cause):
     assert {key: shown[key] for key in short if key != "statusCode"} == {
         key: value for key, value in short.items() if key != "statusCode"
     }
+
+
+def test_an_action_within_a_binding_says_so():
+    bound = replace(python(), called=named("bound/hello"))
+
+    assert notes(closed(opened(action=bound), completion()))["binding"] == "guest/bound"
+    assert "binding" not in notes(closed(opened(), completion()))
+
+
+def test_what_an_earlier_version_kept_of_an_action_is_read():
+    row = ActivationRow(ID, "guest", "hello", 100, 0, None, b"", "python:3")
+    about = {"version": "0.0.7", "annotations": [{"key": "path", "value": "guest/hello"}]}
+
+    shown = record(row, about, kept(opened(), completion()))
+
+    assert shown["version"] == "0.0.7"
+    assert notes(shown)["path"] == "guest/hello"
 
 
 def test_a_sequence_is_no_conductors_and_what_ran_says_its_own_kind():

@@ -192,3 +192,13 @@ def test_a_machine_that_is_too_large_is_refused():
 
     with pytest.raises(InvalidError, match="more than 50000 instructions"):
         define_action(named(), {"exec": {"kind": "states", "definition": definition}}, None, 1)
+
+
+def test_limits_that_wait_are_for_code():
+    doc = {
+        "exec": {"kind": "sequence", "components": ["/_/a"]},
+        "limits": {"concurrent": 1},
+    }
+
+    with pytest.raises(InvalidError, match="put the call of any other action into a 'limit'"):
+        define_action(named("s"), doc, None, 1)

@@ -6,7 +6,8 @@ import pytest
 
 from xingqiao import composer
 from xingqiao.actions.catalog import Catalog, Change
-from xingqiao.actions.deployments import deployment_of, origin_of, planned
+from xingqiao.actions.deployment_requests import deployment_of
+from xingqiao.actions.deployments import origin_of, planned
 from xingqiao.actions.errors import ConflictError, ForbiddenError, InvalidError, TooLargeError
 from xingqiao.actions.model import Action, Package, Rule, Trigger
 from xingqiao.composer import Name
@@ -308,7 +309,10 @@ def test_a_definition_that_is_too_large_is_refused_as_such(world):
     ("body", "text"),
     [
         ([], "the body must be an object"),
-        ({"action": []}, "the field 'action' does not exist: actions, origins, prune, replace do"),
+        (
+            {"action": []},
+            "the field 'action' does not exist: actions, schedules, origins, prune, replace do",
+        ),
         ({"actions": {}}, "'actions' must be a list"),
         ({"origins": "x"}, "'origins' must be a list of strings"),
         ({"origins": [1]}, "'origins' must be a list of strings"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.kit.actions.puts import CODE, archive, put, refusal
 from tests.kit.actions.things import named, python
 from xingqiao import composer
-from xingqiao.actions import Action, Code, Composed, InvalidError, Limits, TooLargeError
+from xingqiao.actions import Action, Code, Composed, Inline, InvalidError, Limits, TooLargeError
 from xingqiao.actions.composed import MAX_SEQUENCE
 from xingqiao.actions.definitions import MAX_PARAMETER_BYTES
 from xingqiao.actions.definitions import define_action as updated
@@ -436,14 +436,13 @@ def test_a_summary_has_no_parameters():
 def test_every_activation_of_an_action_says_what_it_was():
     action = python(limits={"timeout": 1000})
 
-    assert json.loads(action.about) == {
-        "version": "0.0.1",
-        "annotations": [
-            {"key": "path", "value": "guest/hello"},
-            {"key": "kind", "value": "python:3"},
-            {"key": "limits", "value": action.limits.to_json()},
-        ],
-    }
+    assert json.loads(action.about) == ["0.0.1", "guest/hello", "python:3", [1, 10, 256, 1000]]
+
+
+def test_a_function_is_registered_by_the_program_that_embeds_the_server():
+    assert Action(named(), Inline(None)).is_unregistered
+    assert not Action(named(), Inline(print)).is_unregistered
+    assert not python().is_unregistered
 
 
 @pytest.mark.parametrize(

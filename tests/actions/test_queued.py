@@ -6,8 +6,7 @@ import pytest
 
 from xingqiao.actions import InvalidError, define_action, definition_from_json
 from xingqiao.actions.queued import Asked, check_queue, checked_bound
-from xingqiao.actions.queueing import UNBOUND, Bound
-from xingqiao.composer import Failure, Name
+from xingqiao.composer import UNBOUND, Bound, Failure, Name
 
 NAME = Name("guest", None, "render")
 TENANT = {"$path": "$.tenant"}

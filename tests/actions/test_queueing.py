@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xingqiao.actions.queueing import MANY, UNBOUND, Backlog, Bound, Rules, Waiting
+from xingqiao.actions.queueing import MANY, Backlog, Rules, Waiting
+from xingqiao.composer import UNBOUND, Bound
 
 MINUTE_MS = 60_000
 

@@ -7,6 +7,7 @@ from itertools import islice
 import pytest
 
 from xingqiao.actions import InvalidError, StartOptions, schedule_of
+from xingqiao.composer import CompositionError, schedule
 
 DO = {"action": "report"}
 LEAST = {"spec": {"cron": "@daily"}, "do": DO}
@@ -71,3 +72,15 @@ def test_a_field_that_is_malformed_is_named(fields, text):
 def test_a_definition_is_an_object():
     with pytest.raises(InvalidError, match="the field 'schedule' must be an object"):
         schedule_of("/guest/nightly", [])
+
+
+@pytest.mark.parametrize("part", ["", "spec", "do"])
+def test_a_file_of_compositions_knows_the_same_fields(part):
+    wrong = {part: {"nope": 1}} if part else {"nope": 1}
+    with pytest.raises(CompositionError) as written:
+        schedule("s", action="report", cron="@daily", **wrong)
+    with pytest.raises(InvalidError) as read:
+        schedule_of("/guest/s", {**LEAST, **wrong})
+
+    fields = str(written.value).partition(" does not exist: ")[2]
+    assert fields == str(read.value).partition(" does not exist: ")[2] != ""

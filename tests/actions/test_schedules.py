@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -379,3 +379,4 @@ def test_a_state_comes_back_as_it_was_written(overlap, minutes, triggered, durat
     if triggered:
         state = rules().triggered(state, "buffer_all", 5).state
     assert ScheduleState.from_json(state.to_json()) == state
+    assert [*state.to_json()] == [field.name for field in fields(ScheduleState)]

@@ -137,6 +137,7 @@ def filled(path, victim):
         "package": ["shut"],
         "token": [*victim.known["id"][:1], "0" * 32],
         "worker": ["w"],
+        "update": ["u"],
         "path": ["victim/default/echo", "victim/shut/inside.json"],
         "name": ["victim", *things] if "operator" in path else things,
     }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import threading
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from tests.kit.client.programs import ACCOUNT, CALLBACK, ECHO, FAIL, RAISE, RUNNERS
@@ -13,25 +15,38 @@ from xingqiao import composer
 from xingqiao.actions import (
     AlreadyCompletedError,
     AlreadyStartedError,
+    ClosedError,
     ConflictError,
     InvalidError,
+    NoSuchUpdateError,
     NotFoundError,
+    RejectedError,
     ReusedKeyError,
 )
-from xingqiao.client import Client, RemoteEntity, RemoteExecution, RemoteSchedule
-from xingqiao.composer import APPLICATION_ERROR, CANCELLED, TIMEOUT, Failure, Success, sequence
+from xingqiao.client import Client, RemoteBatch, RemoteEntity, RemoteExecution, RemoteSchedule
+from xingqiao.composer import (
+    APPLICATION_ERROR,
+    CANCELLED,
+    TIMEOUT,
+    Failure,
+    Success,
+    path,
+    sequence,
+    var,
+)
 from xingqiao.embedded import (
     ActionCancelledError,
     ActionError,
     ActionTerminatedError,
     ActionTimedOutError,
+    BatchHandle,
     Embedded,
     EntityHandle,
     ExecutionHandle,
     ScheduleHandle,
 )
 from xingqiao.infra.client.wrapping import public
-from xingqiao.infra.handles import Entity, Execution, Schedule, Xingqiao
+from xingqiao.infra.handles import Batch, Entity, Execution, Schedule, Xingqiao
 
 NOBODY = "0" * 32
 
@@ -283,6 +298,57 @@ async def test_an_execution_is_told_or_started(run):
     assert await told.result() == {"n": 1}
 
 
+UPDATED = composer.let(
+    {"n": 0},
+    composer.updates(
+        composer.until(var("n") > 9),
+        add=composer.on_update(validate=path("$.n") > 0, sets={"n": path("$.n")}, answer=var("n")),
+        slow=composer.on_update(body=composer.wait(3600)),
+        bad=composer.on_update(body=composer.raise_error("Full", "no room")),
+    ),
+    composer.select(var("n")),
+)
+
+
+async def test_an_execution_is_updated(run):
+    execution = await run.x.start(await run.deploy("updated", UPDATED))
+
+    assert await execution.update("add", {"n": 3}, id="a") == 3
+    assert await execution.update("add", {"n": 4}, id="a") == 3
+    assert await execution.update_answer("add", "a") == 3
+    with pytest.raises(RejectedError):
+        await execution.update("add", {"n": 0})
+    with pytest.raises(NoSuchUpdateError, match="it has add, slow, bad"):
+        await execution.update("other")
+    with pytest.raises(InvalidError, match="'wait' must be accepted or completed"):
+        await execution.update("add", {"n": 3}, wait="never")
+    with pytest.raises(ActionError) as failed:
+        await execution.update("bad", id="b")
+    assert failed.value.failure.error == {"code": "Full", "message": "no room"}
+    with pytest.raises(ActionError):
+        await execution.update_answer("bad", "b")
+
+
+async def test_an_update_that_is_not_answered_goes_on(run):
+    execution = await run.x.start(await run.deploy("updated", UPDATED))
+
+    assert await execution.update("slow", id="s", wait="accepted") == "s"
+    assert len(await execution.update("slow", wait="accepted")) == 32
+    with pytest.raises(TimeoutError, match="update 'slow' of execution"):
+        await execution.update("slow", id="s", timeout=0.01)
+    with pytest.raises(TimeoutError):
+        await execution.update_answer("slow", "s", timeout=0.01)
+    with pytest.raises(NotFoundError):
+        await execution.update_answer("slow", "t")
+    assert await execution.update("add", {"n": 10}) == 10
+    assert await execution.result() == {"value": 10}
+    with pytest.raises(ActionError) as closed:
+        await execution.update_answer("slow", "s")
+    assert closed.value.failure.code == "Closed"
+    with pytest.raises(ClosedError):
+        await execution.update("add", {"n": 1})
+
+
 async def test_an_execution_is_asked_about_its_state(run):
     body = composer.let({"left": 3}, sequence(composer.wait(3600)))
     name = await run.deploy("p", composer.queries(body, progress={"left": composer.var("left")}))
@@ -449,6 +515,75 @@ async def test_a_schedule_is_created_paused_triggered_filled_back_and_deleted(ru
     assert not {each.name async for each in run.x.schedules()} & names
 
 
+async def test_a_batch_is_started_followed_and_found(run):
+    name = await run.deploy("hears", sequence(composer.receive("go"), composer.literal({"n": 1})))
+    others = [await run.x.start(name) for _ in range(3)]
+    while not all([(await each.status())["fibers"] for each in others]):
+        await anyio.lowlevel.checkpoint()
+    token = run.name("t")
+
+    batch = await run.x.start_batch(
+        f"action = '{name}'", "tell", details={"name": "go"}, reason="why", token=token
+    )
+    same = await run.x.start_batch(
+        f"action = '{name}'", "tell", details={"name": "go"}, reason="why", token=token
+    )
+
+    counts = {"matched": 3, "done": 3, "failed": 0, "changed": 0, "gone": 0}
+    assert (await batch.result(), same.id) == (counts, batch.id)
+    assert [await each.result() for each in others] == [{"n": 1}] * 3
+    found = await run.x.batch(batch.id).describe()
+    assert (found["status"], found["do"], found["reason"]) == ("succeeded", "tell", "why")
+    assert {name: found[name] for name in counts} == counts
+    assert batch.id in {each.id async for each in run.x.batches()}
+    assert batch.id in {doc["executionId"] for doc in await run.x.batches()}
+
+
+async def test_a_batch_is_paused_resumed_and_cancelled(run):
+    name = await run.deploy("waits", composer.wait(3600))
+    for _ in range(2):
+        await run.x.start(name)
+    id = run.name("slow")
+
+    batch = await run.x.start_batch(f"action = '{name}'", "pause", per_second=0.01, id=id)
+    await batch.pause()
+    with pytest.raises(TimeoutError):
+        await batch.result(timeout=0.01)
+    assert (batch.id, (await batch.describe())["status"]) == (id, "paused")
+    await batch.resume()
+    await batch.cancel()
+
+    with pytest.raises(ActionCancelledError):
+        await batch.result()
+    for refused in (batch.pause, batch.resume, batch.cancel):
+        with pytest.raises(ConflictError):
+            await refused()
+
+
+async def test_a_batch_that_is_malformed_or_missing_is_refused(run):
+    with pytest.raises(InvalidError, match="at 0: no attribute 'custmer'"):
+        await run.x.start_batch("custmer = 'a'", "cancel")
+    with pytest.raises(InvalidError, match=r"'with\.name' is missing"):
+        await run.x.start_batch("status = 'failed'", "tell")
+    with pytest.raises(InvalidError):
+        await run.x.start_batch("status = 'failed'", "cancel", token="two\nlines")
+    with pytest.raises(NotFoundError):
+        await run.x.batch(NOBODY).describe()
+
+
+async def test_a_batch_is_not_an_execution_that_has_its_id(run):
+    id = run.name("plain")
+    plain = await run.x.start(await run.deploy("waits", composer.wait(3600)), id=id)
+
+    other = run.x.batch(id)
+    for refused in (other.describe, other.pause, other.resume, other.cancel, other.result):
+        with pytest.raises(NotFoundError):
+            await refused()
+
+    assert (await plain.status())["status"] == "running"
+    await plain.terminate()
+
+
 # --- the rest ------------------------------------------------------------------------------------
 
 
@@ -494,6 +629,99 @@ async def test_activations_are_listed_with_their_logs(run):
     assert [line.endswith("hello") for line in await run.x.logs(ids[0])] == [True]
 
 
+# --- workers -------------------------------------------------------------------------------------
+
+
+async def test_a_worker_does_the_tasks_of_its_queue_in_threads_and_in_the_loop(run):
+    loop, threads = threading.get_ident(), {}
+
+    def render(params, step):
+        threads["render"] = threading.get_ident()
+        params["scene"] += ".png"  # the task's own copy
+        return {"image": params["scene"], "attempt": step.attempt}
+
+    async def look(params):
+        threads["look"] = threading.get_ident()
+        raise ValueError(params["image"], params["attempt"])
+
+    gpu = run.name("gpu")
+    functions = [
+        composer.action(each, name=run.name(each.__name__), queue=gpu, heartbeat=30)
+        for each in (render, look)
+    ]
+    movie = await run.deploy("movie", sequence(*functions))
+    async with run.x.worker(gpu, functions, slots=2, name="one") as worker:
+        _, outcome = await run.x.run(movie, {"scene": "moon"})
+        assert (worker.name, worker.functions) == ("one", sorted(each.name for each in functions))
+
+    assert outcome.error == {"code": "ValueError", "message": "('moon.png', 1)"}
+    assert threads["look"] == loop != threads["render"]
+
+
+async def test_a_worker_gets_the_tasks_of_its_version_and_of_any(run):
+    def render(params):
+        return {"done": params["at"]}
+
+    gpu = run.name("gpu")
+    marked = composer.action(render, name=run.name("render"), queue=gpu, version=path("$.at"))
+    await run.deploy("movie", sequence(marked))
+    newer = await run.x.start(run.name("movie"), {"at": "v2"})
+    async with run.x.worker(gpu, [marked], version="v1"):
+        assert await run.x.invoke(run.name("movie"), {"at": "v1"}) == {"done": "v1"}
+        assert (await newer.status())["status"] == "running"
+    async with run.x.worker(gpu, [marked], version="v2"):
+        assert await newer.result(timeout=60) == {"done": "v2"}
+
+
+async def test_a_worker_that_stops_tells_its_functions_and_leaves_what_ignores_it(run):
+    begun = anyio.Event()
+
+    async def obeys(params, step):
+        begun.set()
+        while not step.cancelled:
+            await anyio.lowlevel.checkpoint()
+        return {"why": step.reason}
+
+    gpu = run.name("gpu")
+    marked = composer.action(obeys, name=run.name("obeys"), queue=gpu)
+    await run.deploy("movie", sequence(marked))
+    async with run.x.worker(gpu, [marked]):
+        started = await run.x.start(run.name("movie"))
+        await begun.wait()
+
+    assert await started.result(timeout=60) == {"why": "the worker stops"}
+
+
+async def test_a_task_that_nobody_waits_for_is_cancelled_in_its_worker(run):
+    begun, seen = anyio.Event(), []
+
+    async def hangs(params, step):
+        begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            seen.append(step.reason)
+
+    gpu = run.name("gpu")
+    marked = composer.action(hangs, name=run.name("hangs"), queue=gpu, heartbeat=0.6)
+    await run.deploy("movie", sequence(marked))
+    async with run.x.worker(gpu, [marked]) as worker:
+        started = await run.x.start(run.name("movie"))
+        await begun.wait()
+        await started.cancel()
+        while worker.running:
+            await anyio.lowlevel.checkpoint()
+
+    assert seen == ["nobody waits for the result any more"]
+
+
+async def test_a_worker_that_cannot_work_is_refused(run):
+    with pytest.raises(InvalidError, match="needs at least one function"):
+        run.x.worker("gpu", [])
+    with pytest.raises(InvalidError, match="slots"):
+        run.x.worker("gpu", [print], slots=0)
+
+
 # --- the protocol --------------------------------------------------------------------------------
 
 PAIRS = [
@@ -501,6 +729,7 @@ PAIRS = [
     (Execution, RemoteExecution, ExecutionHandle),
     (Entity, RemoteEntity, EntityHandle),
     (Schedule, RemoteSchedule, ScheduleHandle),
+    (Batch, RemoteBatch, BatchHandle),
 ]
 OURS = {"register", "mount", "wait"}  # an embedded engine's own
 
@@ -515,3 +744,23 @@ def test_both_have_the_same_methods_with_the_same_arguments(protocol, client, en
             arguments = inspect.signature(method).parameters
             assert inspect.signature(remote[name]).parameters == arguments, name
             assert inspect.signature(local[name]).parameters == arguments, name
+
+
+async def test_a_chain_of_runs_is_one_execution(run):
+    name, id = run.name("counting"), run.name("chain")
+    part = sequence(
+        lambda params: {"n": params["n"] + 1},
+        composer.when(composer.path("$.n") < 3, composer.continue_as_new()),
+    )
+    name = await run.deploy("counting", part)
+
+    assert await run.x.invoke(name, {"n": 0}) == {"n": 3}
+    first = await run.x.start(name, {"n": 0}, id=id)
+    assert await run.x.execution(first.run).result(20) == {"n": 3}
+    assert await run.x.execution(id).result(20) == {"n": 3}
+    begun = await run.x.execution(first.run).status()
+    assert (begun["status"], begun["id"]) == ("continued", id)
+    then = await run.x.execution(begun["next"]["executionId"]).status()
+    assert then["continues"] == {"executionId": first.run, "first": first.run}
+    with pytest.raises(ConflictError, match="redrive the last run"):
+        await run.x.execution(first.run).redrive()

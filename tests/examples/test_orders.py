@@ -19,9 +19,12 @@ ORDER = {"id": "order-7", "item": "book", "customer": "anna"}
 SEEN = {
     "one run": True,
     "before": {"state": "waits for an approval"},
+    "no address": "rejected",
+    "moved": {"to": "Elm Street 2"},
+    "moved again": {"to": "Elm Street 2"},
     "new": True,
     "told again": False,
-    "result": {"sent": "book", "approved_by": "ben"},
+    "result": {"sent": "book", "to": "Elm Street 2", "approved_by": "ben"},
     "after": {"state": "is on its way"},
     "reminder": "Cancelled",
 }
@@ -61,6 +64,7 @@ def test_an_order_that_is_approved_is_sent_whatever_crashes(orders, crash):
         ORDER,
         actions={"reminder": {}},
         messages=[(2 * DAY_S, "approved", {"who": "ben"})],
+        updates=[(DAY_S, "address", {"address": "Elm Street 2"})],
         queries=[(DAY_S, "progress"), (3 * DAY_S, "progress")],
         crash=crash,
     )
@@ -68,8 +72,9 @@ def test_an_order_that_is_approved_is_sent_whatever_crashes(orders, crash):
     assert run.value == SEEN["result"]
     assert run.elapsed == 2 * DAY_S
     assert run.answers == [SEEN["before"], SEEN["after"]]
+    assert [update.outcome.value for update in run.updates] == [SEEN["moved"]]
     shipped = run.calls("ship")
-    assert shipped == [{"item": "book", "who": "ben"}] * (2 if crash else 1)
+    assert shipped == [{"item": "book", "to": "Elm Street 2", "who": "ben"}] * (2 if crash else 1)
     assert len({each.activation for each in run.invocations if each.action == "/_/ship"}) == 1
 
 
@@ -95,3 +100,10 @@ def test_a_year_of_daily_reminders_meets_each_day_once(orders):
     assert len({run.at_ms for run in year.runs}) == len(year.runs) == 365
     (skipped,) = {run.at_ms for run in year.runs} - {run.at_ms for run in skipping.runs}
     assert skipped == instant_ms("at", "2027-03-28T06:00Z")  # the day before has had 23 hours
+
+
+def test_the_orders_are_counted_every_night_of_a_year(orders):
+    year = schedule_runs(orders.nightly, "2027-01-01", "2027-12-31T23:59", durations=600)
+
+    assert len(year.runs) == 365
+    assert year.state.skipped == 0

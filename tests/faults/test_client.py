@@ -49,6 +49,51 @@ async def test_an_invocation_whose_answer_is_lost_is_one_execution(server):
         assert len(await x.executions(name="slowly")) == 1
 
 
+@pytest.mark.parametrize("told_before", [False, True])
+async def test_a_message_whose_answer_is_lost_is_told_once_and_its_answer_is_true(
+    server, told_before
+):
+    async with proxied(server.url) as proxy, connect(proxy.url, AUTH) as x:
+        await x.deploy("receives", composer.sequence(composer.receive("a"), composer.receive("b")))
+        run = await x.start("receives")
+        if told_before:
+            await run.tell("a", 1, id="m-1")
+        proxy.cuts = 1
+
+        assert await run.tell("a", 1, id="m-1") is not told_before
+
+        assert proxy.cut == 1
+        assert await run.tell("a", 1, id="m-1") is False
+        await run.tell("b", 2)
+        assert await run.result() == {"value": 2}
+
+
+CHANGES = {
+    "put": lambda x, run: x.put("other", python(ECHO)),
+    "declare": lambda x, run: x.declare("customer", "text"),
+    "annotate": lambda x, run: run.annotate(memo=1),
+    "pause": lambda x, run: x.schedule("s").pause(),
+    "resume": lambda x, run: x.schedule("s").resume(),
+    "replace": lambda x, run: x.schedule("s").create(DAILY, overwrite=True),
+    "delete": lambda x, run: x.entity("any", "key").delete(),
+}
+DAILY = {"spec": {"cron": "@daily"}, "do": {"action": "waits"}}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_change_whose_answer_is_lost_is_in_doubt_and_not_made_again(server, change):
+    """Another caller may have changed the same in between: that must stay."""
+    async with proxied(server.url) as proxy, connect(proxy.url, AUTH) as x:
+        await x.deploy("waits", composer.wait(3600))
+        run = await x.start("waits")
+        proxy.cuts = 1
+
+        with pytest.raises(InDoubtError):
+            await CHANGES[change](x, run)
+
+        assert proxy.cut == 1
+
+
 async def test_a_trigger_whose_answer_is_lost_is_in_doubt(server):
     async with proxied(server.url) as proxy, connect(proxy.url, AUTH) as x:
         await x.activations()

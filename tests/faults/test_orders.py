@@ -15,13 +15,16 @@ ORDERS = Path(__file__).parents[2] / "examples" / "orders"
 SEEN = {
     "one run": True,
     "before": {"state": "waits for an approval"},
+    "no address": "rejected",
+    "moved": {"to": "Elm Street 2"},
+    "moved again": {"to": "Elm Street 2"},
     "new": True,
     "told again": False,
-    "result": {"sent": "book", "approved_by": "ben"},
+    "result": {"sent": "book", "to": "Elm Street 2", "approved_by": "ben"},
     "after": {"state": "is on its way"},
     "reminder": "Cancelled",
 }
-CALLS = 10
+CALLS = 13
 
 
 @pytest.fixture
@@ -43,4 +46,4 @@ async def test_the_shop_sells_while_its_server_is_killed_between_any_two_calls(l
         assert life.restarts == CALLS
         assert len(await x.executions(name="order")) == 1
         types = [entry["type"] for entry in await x.history("order-7")]
-        assert types.count("MessageReceived") == 1
+        assert types.count("MessageReceived") == types.count("UpdateAccepted") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -63,6 +64,17 @@ class Farm:
         )  # fmt: skip
         self._workers.append(process)
         assert "takes tasks from the queue gpu" in process.stdout.readline()
+        return process
+
+    def program(self, server, text):
+        """A program of a user's, which says when its worker is at work."""
+        environment = {**os.environ, "XINGQIAO_URL": server.url, "XINGQIAO_AUTH": AUTH}
+        process = subprocess.Popen(
+            [sys.executable, "-c", text], env=environment, cwd=self.folder,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        self._workers.append(process)
+        assert process.stdout.readline() == "at work\n"
         return process
 
     def runs(self, count):
@@ -191,3 +203,48 @@ def test_an_operator_limits_a_queue_by_the_command_line(start, farm):
     assert '"acme": 3' in farm.run(server, "queue", "get", "gpu", "--json").replace("\n", "")
     farm.run(server, "queue", "unset", "gpu")
     assert "acme" not in farm.run(server, "queue", "get", "gpu")
+
+
+ASYNCHRONOUS = """
+import asyncio
+from farm import again
+from xingqiao.client import connect
+
+async def main():
+    async with connect() as x, x.worker("gpu", [again], slots=2) as worker:
+        print("at work", flush=True)
+        await worker.wait()
+
+asyncio.run(main())
+"""
+SYNCHRONOUS = """
+import signal
+from farm import again
+from xingqiao.client import connect
+
+with connect() as x, x.worker("gpu", [again]) as worker:
+    signal.signal(signal.SIGTERM, lambda *_: worker.stop())
+    print("at work", flush=True)
+    worker.wait()
+print(worker.running, "left", flush=True)
+"""
+
+
+def test_a_task_of_a_killed_program_is_done_by_another_program(start, farm):
+    server = start()
+    farm.run(server, "deploy", str(farm.file))
+    with server.client() as client:
+        first = farm.program(server, ASYNCHRONOUS)
+        id = started(client, "again", 1)
+        ((_, attempt, key),) = farm.runs(1)
+        first.kill()
+        second = farm.program(server, SYNCHRONOUS)
+        runs = farm.runs(2)
+        farm.go()
+        assert result(client, id) == {"attempt": 2}
+
+    assert attempt == "1"
+    assert runs[1] == ["1", "2", key]
+    second.terminate()
+    assert second.communicate(timeout=DEADLINE_S)[0] == "0 left\n"
+    assert second.returncode == 0

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..work import Recovery, Work
 
 SLOW = "ten-slow"  # the name of the composition of a recovery
+MAILBOX = "mailbox"  # the name of the composition that waits for a message
 
 
 def compositions(works: Sequence[Work], recovery: Recovery) -> dict[str, Composition]:
@@ -22,6 +23,7 @@ def compositions(works: Sequence[Work], recovery: Recovery) -> dict[str, Composi
     return {
         **{work.name: _composition(work) for work in works},
         SLOW: composer.sequence(*["slow"] * recovery.steps),
+        MAILBOX: composer.receive("go"),
     }
 
 

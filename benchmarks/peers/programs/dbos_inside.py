@@ -24,6 +24,15 @@ class System:
     async def begin(self, recovery: Recovery, number: int) -> None:
         await dbos_work.begin(recovery.steps, recovery.payload(number))
 
+    async def expect(self, number: int) -> None:
+        await dbos_work.expect(number)
+
+    async def received(self, number: int) -> Any:
+        return await dbos_work.received(number)
+
+    async def tell(self, number: int, payload: Any) -> None:
+        await dbos_work.tell(number, payload)
+
 
 @asynccontextmanager
 async def opened(

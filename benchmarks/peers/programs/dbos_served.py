@@ -15,7 +15,7 @@ from . import dbos_work
 
 
 class Application:
-    """`POST /SHAPE` runs an execution and answers with its result; `POST /begin` starts slow steps."""
+    """`POST /SHAPE` runs an execution and answers with its result; `POST /begin` starts slow steps; `/expect`, `/tell` and `/received` are for messages."""
 
     def __init__(self) -> None:
         self._open = AsyncExitStack()
@@ -36,6 +36,14 @@ class Application:
     async def _answer(self, path: str, asked: dict[str, Any]) -> Any:
         if path == "begin":
             await dbos_work.begin(asked["n"], asked["payload"])
+            return {}
+        if path == "expect":
+            await dbos_work.expect(asked["number"])
+            return {}
+        if path == "received":
+            return await dbos_work.received(asked["number"])
+        if path == "tell":
+            await dbos_work.tell(asked["number"], asked["payload"])
             return {}
         return await dbos_work.WORKFLOWS[path](asked["n"], asked["payload"])
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+expected: dict[int, Any] = {}  # handles of executions that wait for a message
+LONG_S = 3600.0  # longer than any measurement
+
 
 @DBOS.step()
 async def nothing(payload: dict[str, Any]) -> dict[str, Any]:
@@ -50,6 +53,12 @@ async def slowly(steps: int, payload: dict[str, Any]) -> dict[str, Any]:
     return payload
 
 
+@DBOS.workflow()
+async def mailbox() -> Any:
+    """Waits for a message, and returns its payload."""
+    return await DBOS.recv_async("go", timeout_seconds=LONG_S)
+
+
 WORKFLOWS = {"sequence": sequence, "fanout": fanout}
 
 
@@ -57,6 +66,22 @@ async def begin(steps: int, payload: dict[str, Any]) -> None:
     """Starts an execution of a recovery. Returns once its start is durable."""
     with SetWorkflowID(f"execution-{payload['execution']}"):
         await DBOS.start_workflow_async(slowly, steps, payload)
+
+
+async def expect(number: int) -> None:
+    """Starts an execution that waits for a message. Returns once its start is durable."""
+    with SetWorkflowID(f"mail-{number}"):
+        expected[number] = await DBOS.start_workflow_async(mailbox)
+
+
+async def received(number: int) -> Any:
+    """Waits for such an execution with the handle of its start, which does not poll. Returns the payload."""
+    return await expected.pop(number).get_result()
+
+
+async def tell(number: int, payload: Any) -> None:
+    """Tells an execution its message. Returns once the message is durable."""
+    await DBOS.send_async(f"mail-{number}", payload, "go")
 
 
 @asynccontextmanager

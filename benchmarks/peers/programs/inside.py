@@ -2,7 +2,7 @@
 
     python -m benchmarks.peers.programs.xingqiao_inside '{"do": "measure", "directory": ..., "load": ...}'
 
-`do` is "measure", "begin" (start the executions of a recovery, say so, and run until killed) or "resume" (open the
+`do` is "measure", "receive" (messages), "begin" (start the executions of a recovery, say so, and run until killed) or "resume" (open the
 directory again, and run until killed).
 """
 
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import uvloop
 
+from .. import mail
 from ..load import measure
-from ..work import ONE_STEP, Load, Recovery
+from ..work import ONE_STEP, Load, Mail, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,6 +35,15 @@ class Opened(Protocol):
 
     async def begin(self, recovery: Recovery, number: int) -> None:
         """Starts one execution of slow steps. Returns once its start is durable."""
+
+    async def expect(self, number: int) -> None:
+        """See `mail.Mailboxes`."""
+
+    async def received(self, number: int) -> Any:
+        """See `mail.Mailboxes`."""
+
+    async def tell(self, number: int, payload: Any) -> None:
+        """See `mail.Mailboxes`."""
 
 
 def main(
@@ -53,6 +63,10 @@ async def _do(
         load = Load.from_json(command["load"])
         async with opened(directory, (ONE_STEP, load.work), Recovery()) as system:
             print(json.dumps(await measure(system.ask, load)), flush=True)
+        return
+    if command["do"] == "receive":
+        async with opened(directory, (), Recovery()) as system:
+            print(json.dumps(await mail.measure(system, Mail(**command["mail"]))), flush=True)
         return
     recovery = Recovery(**command["recovery"])
     async with opened(directory, (), recovery) as system:

@@ -42,4 +42,20 @@ async def slowly(ctx: restate.Context, asked: dict[str, Any]) -> dict[str, Any]:
     return payload
 
 
-app = restate.app(services=[peers])
+mailbox = restate.Workflow("mailbox")
+
+
+@mailbox.main()
+async def run(ctx: restate.WorkflowContext, _: dict[str, Any]) -> dict[str, Any]:
+    """Waits for a message, which is a promise, and returns its payload."""
+    payload: dict[str, Any] = await ctx.promise("go").value()
+    return payload
+
+
+@mailbox.handler()
+async def tell(ctx: restate.WorkflowSharedContext, payload: dict[str, Any]) -> None:
+    """Resolves the promise."""
+    await ctx.promise("go").resolve(payload)
+
+
+app = restate.app(services=[peers, mailbox])

@@ -9,7 +9,7 @@ from xingqiao import composer
 from xingqiao.embedded import embedded
 
 from .. import marks
-from .compositions import SLOW, compositions, params
+from .compositions import MAILBOX, SLOW, compositions, params
 from .inside import main
 
 if TYPE_CHECKING:
@@ -44,6 +44,15 @@ class System:
 
     async def begin(self, recovery: Recovery, number: int) -> None:
         await self._engine.start(SLOW, recovery.payload(number))
+
+    async def expect(self, number: int) -> None:
+        await self._engine.start(MAILBOX, {}, id=f"mail-{number}")
+
+    async def received(self, number: int) -> Any:
+        return await self._engine.execution(f"mail-{number}").result()
+
+    async def tell(self, number: int, payload: Any) -> None:
+        await self._engine.execution(f"mail-{number}").tell("go", payload)
 
 
 @asynccontextmanager

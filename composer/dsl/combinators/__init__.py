@@ -13,28 +13,34 @@ Each combinator is a constructor and, beside the constructor, the `Row` that des
 
 from . import (
     actions,
+    chains,
     children,
     concurrency,
     control,
     data,
     errors,
+    limits,
     loops,
     messages,
     sagas,
     talking,
     transactions,
+    updates,
 )
 
 __all__ = [
     "actions",
+    "chains",
     "children",
     "concurrency",
     "control",
     "data",
     "errors",
+    "limits",
     "loops",
     "messages",
     "sagas",
     "talking",
     "transactions",
+    "updates",
 ]

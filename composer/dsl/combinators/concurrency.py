@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ..composition import Composition, Part
 
 _ITEMS = Template.of(path("$.value", default=None))
+_WHOLE: Final = (
+    "its branches run beside others, and only a whole run can continue as new: move it after them"
+)
 _ERRORS = Argument(choice("fail", "wait", "collect"), "fail")
 
 
@@ -62,7 +65,8 @@ def _fork(a: Assembler, parts: Iterable[tuple[str, Composition]], **policy: Any)
     a.emit(i.Fork, branches=branches, to=end, path=a.path, **policy)
     for branch, where, part in begun:
         a.place(branch)
-        lower(a, where, part)
+        with a.set_apart("a branch"):
+            lower(a, where, part)
         a.emit(i.End)
     a.place(end)
 
@@ -92,6 +96,7 @@ PARALLEL: Final = define(
         name="parallel",
         arguments={**COMPONENTS, "errors": _ERRORS},
         lower=_lower_parallel,
+        whole=_WHOLE,
         draw=_draw_branches,
         effect=Effect.APART,
         composer=InComposer(names=("par",), forks=True),
@@ -104,6 +109,7 @@ RACE: Final = define(
         name="race",
         arguments=COMPONENTS,
         lower=_lower_race,
+        whole=_WHOLE,
         draw=_draw_branches,
         effect=Effect.APART,
         unhosted=never(ONE_THREAD),
@@ -141,7 +147,8 @@ def _lower_map(a: Assembler, node: Composition) -> None:
         concurrency=args["concurrency"],
         errors=args["errors"],
     )
-    lower_components(a, node)
+    with a.set_apart("a branch"):
+        lower_components(a, node)
     a.emit(i.End)
     a.place(end)
 
@@ -169,6 +176,7 @@ MAP: Final = define(
             "errors": _ERRORS,
         },
         lower=_lower_map,
+        whole=_WHOLE,
         draw=_draw_map,
         title=_title_of_map,
         effect=Effect.APART,
@@ -291,6 +299,7 @@ GRAPH: Final = define(
             "errors": Argument(choice("fail", "wait"), "fail"),
         },
         lower=_lower_graph,
+        whole=_WHOLE,
         draw=_draw_graph,
         effect=Effect.APART,
         unhosted=never(ONE_THREAD),
@@ -312,7 +321,8 @@ def asynchronous(*parts: Part) -> Composition:
 def _lower_async(a: Assembler, node: Composition) -> None:
     end = a.label()
     a.emit(i.Spawn, to=end, path=a.path)
-    lower_components(a, node)
+    with a.set_apart("asynchronous(...)"):
+        lower_components(a, node)
     a.emit(i.End)
     a.place(end)
 
@@ -323,6 +333,7 @@ ASYNC: Final = define(
         name="asynchronous",
         arguments=COMPONENTS,
         lower=_lower_async,
+        whole="its parts are an execution of their own: deploy them as an action, and start that with child",
         unhosted=never(NO_KEY),
     )
 )

@@ -111,8 +111,10 @@ def let(declarations: dict[str, JSON], *parts: Part) -> Composition:
 
 
 def _lower_let(a: Assembler, node: Composition) -> None:
-    a.emit(i.Declare, variables=node.arguments["declarations"])
-    lower_components(a, node)
+    declarations = node.arguments["declarations"]
+    a.emit(i.Declare, variables=declarations)
+    with a.declaring(frozenset(declarations)):
+        lower_components(a, node)
     a.emit(i.Leave)
 
 
@@ -138,7 +140,8 @@ def mask(*parts: Part) -> Composition:
 
 def _lower_mask(a: Assembler, node: Composition) -> None:
     a.emit(i.Hide)
-    lower_components(a, node)
+    with a.declaring(None):
+        lower_components(a, node)
     a.emit(i.Leave)
 
 

@@ -278,6 +278,7 @@ ENSURE: Final = define(
         name="ensure",
         arguments={"body": Argument(PART), "finalizer": Argument(PART)},
         lower=_lower_ensure,
+        whole="the finalizer must run in this run, after the body: move it after the ensure",
         draw=_draw_ensure,
         title=lambda _: "ensure",
         effect=Effect.NONE,

@@ -15,7 +15,7 @@ from ..arguments import COUNT, DELAY, FIELD, FLAG, SECONDS, Argument, optional
 from ..composition import Effect, Row, build, define
 from ..grammar import COMPONENTS, PART
 from ..hosting import NO_STORE, never
-from ..lowering import lower, lower_components
+from ..lowering import lower, lower_components, refuse_in_handler
 from ..policies import AlwaysRevertAll, ForEach, ParameterizedForEach, Times
 from .transactions import CALL
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _ITEMS = Template.of(path("$.value", default=None))
 _FOREVER = RetryPolicy(retries=None, delay_ms=1_000, backoff=2, max_delay_ms=60_000, jitter=0.5)
+_WHOLE: Final = "a saga that has begun is done or undone in one run: move it after the saga"
 
 
 # --- a saga --------------------------------------------------------------------------------------
@@ -119,7 +120,8 @@ def _lower_saga(a: Assembler, node: Composition) -> None:
         a.emit(i.Limit, timeout_ms=max(1, round(args["seconds"] * 1000)))
     has_attempts = _emit_attempts(a, args["retry"])
     a.emit(i.Enter, to=undo, all=isinstance(args["retry"], AlwaysRevertAll))
-    with a.inside("saga"):
+    refuse_in_handler(a, "saga")
+    with a.inside("saga"), a.set_apart("a saga"):
         lower_components(a, node)
     a.emit(i.Complete)
     a.emit(i.Jump, to=end)
@@ -165,6 +167,7 @@ SAGA: Final = define(
         },
         check=_check_saga,
         lower=_lower_saga,
+        whole=_WHOLE,
         effect=Effect.APART,
         in_order=True,
         unhosted=never(NO_STORE),
@@ -321,6 +324,7 @@ STEP: Final = define(
         },
         check=_check_step,
         lower=_lower_step,
+        whole=_WHOLE,
         effect=Effect.APART,
         unhosted=never(NO_STORE),
     )

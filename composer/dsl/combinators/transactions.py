@@ -16,7 +16,7 @@ from ..composition import Effect, Row, build, define
 from ..functions import ActionFunction
 from ..grammar import COMPONENTS
 from ..hosting import NO_ENTITIES, NO_STORE, never
-from ..lowering import lower_components
+from ..lowering import lower_components, refuse_in_handler
 from .actions import DEFINITION
 from .concurrency import asynchronous
 from .control import sequence, wait
@@ -268,6 +268,7 @@ def _participant(a: Assembler, index: int, node: Composition) -> dict[str, Any]:
 
 def _lower_transaction(a: Assembler, node: Composition) -> None:
     """Emits the coordinator's loop: choose the next messages, send them, absorb the answers."""
+    refuse_in_handler(a, "transaction")
     args, parts = node.arguments, node.arguments["components"]
     coordinate, decide, tell, many, tell_many, end = (a.label() for _ in range(6))
     a.emit(i.Stamp)
@@ -278,7 +279,8 @@ def _lower_transaction(a: Assembler, node: Composition) -> None:
         a.emit(i.Open, calls=Template.joined(calls), order="declared", **opening)
     else:
         a.emit(i.Open, order=args["conflict"], **opening)
-        lower_components(a, node)
+        with a.set_apart("a transaction"):
+            lower_components(a, node)
         a.emit(i.Commit)
     a.place(coordinate)
     a.emit(i.Coordinate, decide=decide, tell=tell, many=many, tell_many=tell_many, end=end)
@@ -326,6 +328,7 @@ TRANSACTION: Final = define(
         },
         check=_check_transaction,
         lower=_lower_transaction,
+        whole="a transaction is decided in the run that began it: move it after the transaction",
         unhosted=never(NO_STORE),
     )
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ....composer import (
     DIALECTS,
     Abandon,
+    Acquire,
     Annotate,
     Execution,
     Fiber,
@@ -53,7 +54,9 @@ class Gathered:
 
     fibers: dict[str, Fiber] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)  # the beginnings of their ids
-    commands: list[tuple[str, Invoke | Abandon | Spawn | Annotate]] = field(default_factory=list)
+    commands: list[tuple[str, Invoke | Abandon | Acquire | Spawn | Annotate]] = field(
+        default_factory=list
+    )
     again: set[str] = field(default_factory=set)  # fibers whose action is asked once more
     outcome: Outcome | None = None
 
@@ -187,7 +190,9 @@ class ExecutionState:
         ]
         return [self._invokes[place] for place in places if place in self._invokes]
 
-    def _note(self, commands: Iterable[tuple[str, Invoke | Abandon | Spawn | Annotate]]) -> None:
+    def _note(
+        self, commands: Iterable[tuple[str, Invoke | Abandon | Acquire | Spawn | Annotate]]
+    ) -> None:
         for fiber, command in commands:
             if isinstance(command, Invoke):
                 self._invokes[fiber, command.turn] = command

@@ -6,19 +6,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from ....actions import PLAIN
-from ....composer import CONDUCTING, Changes, Execution, Failure, changed
+from ....composer import CONDUCTING, Changes, Execution, Failure, changed, take_over
 from ..indexing import found_by, indexes_start
 from ..live import RUNNING, LiveExecution
 from ..offspring import note_child
-from ..origins import Account, Origin
+from ..origins import Account, Chain, Origin
 from ..outcomes import broken
 from ..programs import definition_document, program_document
 from ..targets import given, program_of
-from ..time_limits import deadlines_of
+from ..time_limits import deadlines_of, run_deadline_of
 
 if TYPE_CHECKING:
     from ....actions import Action
-    from ....composer import JSON, Invoke, Message, Program, Spawn
+    from ....composer import JSON, Handover, Invoke, Message, Program, Spawn
     from ..bounds import Bounds
     from ..origins import Parent
     from ..shared import Parts
@@ -52,7 +52,7 @@ class Starts:
             started_ms=self._clock.now_ms(),
             root=id,
             solo=action.program is None,
-            express=action.express and not program.spans,
+            express=action.express and not (program.spans or program.restarts),
             account=Account() if program is CONDUCTING else None,
             trace=beginning.trace or id,
             about=about or None,
@@ -80,7 +80,8 @@ class Starts:
             root=run.origin.root,
             parent=parent,
             depth=run.origin.depth + 1,
-            express=(action.express or run.origin.express) and not program.spans,
+            express=(action.express or run.origin.express)
+            and not (program.spans or program.restarts),
             account=(run.origin.account or Account()) if program is CONDUCTING else None,
             trace=run.origin.trace,
         )
@@ -88,13 +89,36 @@ class Starts:
         self._bounds.begun(child)
         return child, self._begun(child, value)
 
+    def continued(self, run: LiveExecution, action: Action, value: JSON, given: Handover) -> Work:
+        """Begins the next run of the chain of a run that ends.
+
+        It has the namespace, the root, the parent, the trace and the options (id, attributes, memo, ...) of the run.
+        """
+        before, id = run.origin, run.next
+        program = program_of(action, value)
+        origin = changed(
+            before,
+            action=action,
+            owner=action.name.namespace,
+            started_ms=self._clock.now_ms(),
+            account=Account() if program is CONDUCTING else None,
+            source=None,
+            chain=Chain(before.chain_of(run.id), run.id),
+        )
+        next = self._made(id, program, origin, introduced=False)
+        self._bounds.begun(next)
+        frames = run_deadline_of(origin)
+        return next, take_over(next.execution, given, value, origin.started_ms, frames)
+
     def begin_detached(self, run: LiveExecution, command: Spawn, *, later: bool) -> Work:
         """Begins a part of another execution, which does not wait for it.
 
         With `later` it is stored, and runs when the others have had their turn. When there is too much
         already it fails at once: its record says why.
         """
-        origin = changed(run.origin, started_ms=self._clock.now_ms(), parent=None, options=PLAIN)
+        origin = changed(
+            run.origin, started_ms=self._clock.now_ms(), parent=None, options=PLAIN, chain=None
+        )
         refused = self._bounds.refused(run)
         child = self._made(command.activation, run.execution.program, origin, introduced=False)
         self._bounds.begun(child)

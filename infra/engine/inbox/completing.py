@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ....actions import Completion, Conducted, Opened
 from ....composer import CANCELLED, RUN_TIMED_OUT, Completed, Failed, Failure, as_step
 from ..indexing import found_by, indexes_start
+from ..live import CONTINUED
 from ..offspring import forget_child
 from ..outcomes import (
     event_of,
@@ -43,7 +44,11 @@ class Completing:
         )  # fmt: skip
         self._waiters, self._starter, self._letters = core.waiters, core.starter, core.letters
         self._unwaited = core.unwaited
-        self._closing = core.close
+        self._closing, self._lingering, self._step_limits = (
+            core.close,
+            core.lingering,
+            core.step_limits,
+        )
 
     # --- steps --------------------------------------------------------------------------------
 
@@ -103,6 +108,7 @@ class Completing:
                 self._tick.gathering.effects.append(partial(self._starter.cancel, asked))
             return
         run.put_off.discard((fiber, command.turn))
+        self._step_limits.left(run, fiber, command.turn)
         active = run.invocations.pop((fiber, command.turn), None)
         if active is not None:
             self._starter.withdraw(active)
@@ -130,15 +136,10 @@ class Completing:
     def end(self, run: LiveExecution, outcome: Outcome) -> list[Work]:
         """Ends an execution. Returns the change of the execution that waits for it, if one does."""
         now_ms = self._clock.now_ms()
-        self._runs.pop(run.id, None)
-        self._parts.ended.add(run.id)
-        self._bounds.ended(run)
-        self._parts.stuck.pop(run.id, None)
-        for active in run.invocations.values():
-            self._starter.withdraw(active)
-            self._tick.gathering.effects.append(partial(self._starter.cancel, active))
-        run.invocations.clear()
-        run.put_off.clear()
+        self._leave(run)
+        if run.next:
+            self._close_continued(run, now_ms)
+            return []
         status = status_in_words(outcome, self._parts.hooks)
         self._counters.ended(status)
         if self._parts.offspring:
@@ -167,10 +168,40 @@ class Completing:
             return []
         return self._child_ended(parent, run, completion)
 
+    def _leave(self, run: LiveExecution) -> None:
+        """Takes an execution that has ended out of memory, with the steps that nobody waits for any more."""
+        self._runs.pop(run.id, None)
+        self._lingering.forget(run.id)
+        self._parts.ended.add(run.id)
+        self._bounds.ended(run)
+        self._parts.stuck.pop(run.id, None)
+        for active in run.invocations.values():
+            self._starter.withdraw(active)
+            self._tick.gathering.effects.append(partial(self._starter.cancel, active))
+        run.invocations.clear()
+        self._step_limits.gone(run)
+        run.put_off.clear()
+
+    def _close_continued(self, run: LiveExecution, now_ms: int) -> None:
+        """Closes a run that the next one of its chain goes on for: nobody hears of an end."""
+        self._counters.ended(CONTINUED)
+        if self._tick.gathering.begun[:1] == [run]:
+            self._tick.gathering.begun_and_ended(run.id)
+        write = self._tick.gathering.write
+        answers = kept_answers(run, write) if run.execution.program.queries else None
+        write.executions.append(run.row(CONTINUED, now_ms, answers))
+        self._tick.gathering.effects.append(partial(self._moved, run.id, run.next))
+
+    def _moved(self, id: str, next: str) -> None:
+        """It is durable that a run has continued as the next one of its chain."""
+        self._parts.ended.discard(id)
+        self._parts.handed.pop(id, None)
+        self._waiters.move(id, next)
+
     def _close_children(self, run: LiveExecution) -> None:
         """What is said of the children of an execution that ends is done once the end is durable."""
         forget_child(self._parts.offspring, run.origin.options.parent, run.id)
-        children = self._parts.offspring.pop(run.id, None)
+        children = self._parts.offspring.pop(run.origin.chain_of(run.id), None)
         if children:
             self._tick.gathering.effects.append(partial(self._closing, children))
 

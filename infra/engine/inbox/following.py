@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 
 from ....actions import Action
 from ....composer import PAUSED as PAUSED_ENTRY
-from ....composer import RESOLVED, RESUMED, Abandon, Annotate, Changes, Failure, Invoke
+from ....composer import (
+    RESOLVED,
+    RESUMED,
+    Abandon,
+    Acquire,
+    Annotate,
+    Changes,
+    Failure,
+    Invoke,
+    Taken,
+    awaits_worker,
+)
 from ....composer import STUCK as STUCK_ENTRY
 from ..fairness import Share
 from ..indexing import annotate
@@ -17,7 +28,9 @@ from ..live import STUCK
 from ..outcomes import broken_run
 from ..stretching import Stretching
 from ..targets import target
+from ..update_rows import settled
 from .completing import Completing
+from .continuing import Continuing
 from .entity_calls import EntityCalls
 from .steps import Steps
 
@@ -47,6 +60,7 @@ class Following:
 
     def __init__(self, core: Core, starts: Starts, completed: Receiver) -> None:
         self._parts, self._tick, self._bounds = core.parts, core.tick, core.bounds
+        self._lingering = core.lingering
         self._clock, self._runs, self._counters = (
             core.parts.clock, core.parts.runs, core.parts.counters,
         )  # fmt: skip
@@ -54,9 +68,10 @@ class Following:
         self._timers, self._alarms, self._stuck = core.timers, core.alarms, core.stuck
         self._tell = core.tell
         self._share = Share(core.parts.clock, SHARE_US, SHARE_STARTS)
+        self._limits, self._step_limits = core.limits, core.step_limits
         self._calls = EntityCalls()
         self._starts, self._steps = starts, Steps(core, starts, self._calls, completed)
-        self.completing = Completing(core)
+        self.completing, self._continuing = Completing(core), Continuing(core, starts)
         self.stretching = Stretching(core.parts, core.tick, core.tasks, self._stretched)
 
     def change(self, run: LiveExecution, change: Callable[[], Changes]) -> None:
@@ -87,30 +102,41 @@ class Following:
         self._tick.wake()
         self._calls.make()
 
+    def send(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
+        """Sends a step that has waited; if it was held back, it is noted that it is not any more."""
+        if (place := f"{fiber}:{command.turn}") in run.held:
+            run.held -= {place}
+            if run.recorded:
+                self._tick.gathering.write.executions.append(run.row(run.standing, None))
+        self.follow((run, Changes(commands=[(fiber, command)])))
+        stands, active = run.execution.fibers.get(fiber), run.invocations.get((fiber, command.turn))
+        if stands is None or active is None or active.opened.action.is_unregistered:
+            return
+        if awaits_worker(stands.frames):
+            taken = Taken(command.turn)
+            self.change(
+                run,
+                partial(run.execution.deliver, fiber, taken, run.now_ms(self._clock)),
+            )
+
     def proceed(self, run: LiveExecution) -> None:
         """Lets an execution do what it can without an event."""
         if self._runs.get(run.id) is run:
             self.change(run, partial(run.execution.proceed, run.now_ms(self._clock)))
 
     def _apply(self, run: LiveExecution, changes: Changes) -> list[Work]:
-        work: list[Work] = []
         if changes.outcome is None:
             self._bounds.changed(run)
         write = self._tick.gathering.write
         run.write(changes, write)
         if run.execution.program.dialect.numbers:
             write.documents += self._hooks.documents(run.id, run.origin, changes.entries)
-        for fiber, command in changes.commands:
-            match command:
-                case Invoke():
-                    work += self._invoke(run, fiber, command)
-                case Abandon():
-                    self.completing.abandon(run, fiber, command)
-                case Annotate():
-                    annotate(run, command.attributes, self._parts, write)
-                case _:
-                    later = not self._share.take()
-                    work.append(self._starts.begin_detached(run, command, later=later))
+        if run.slots:
+            self._limits.follow(run, changes)
+        work = self._carry_out(run, changes)
+        if changes.updates:
+            write.documents += settled(run, changes.updates, self._clock.now_ms(), write)
+            self._answered(run)
         if changes.outcome is not None:
             work += self.completing.end(run, changes.outcome)
         else:
@@ -121,6 +147,26 @@ class Following:
         run.forget_memo()
         return work
 
+    def _carry_out(self, run: LiveExecution, changes: Changes) -> list[Work]:
+        """Carries out the commands of changes. Returns the changes that follow."""
+        work: list[Work] = []
+        for fiber, command in changes.commands:
+            match command:
+                case Invoke():
+                    work += self._invoke(run, fiber, command)
+                case Abandon():
+                    self.completing.abandon(run, fiber, command)
+                case Acquire():
+                    answer = self._limits.ask(run, fiber, command)
+                    now_ms = run.now_ms(self._clock)
+                    work.append((run, run.execution.deliver(fiber, answer, now_ms)))
+                case Annotate():
+                    annotate(run, command.attributes, self._parts, self._tick.gathering.write)
+                case _:
+                    later = not self._share.take()
+                    work.append(self._starts.begin_detached(run, command, later=later))
+        return work
+
     def _invoke(self, run: LiveExecution, fiber: str, command: Invoke) -> list[Work]:
         if run.suspended:
             self._hold(run, fiber, command)
@@ -129,7 +175,16 @@ class Following:
             run.put_off.add((fiber, command.turn))  # it stays in memory until it is told
             self._tick.gathering.effects.append(partial(self._tell, run, fiber, command))
             return []
-        action = target(self._parts, run, command)
+        if command.restart:  # in turn with others: a run may do nothing else
+            hand_over = partial(self._hand_over, run, fiber, command)
+            self._tick.put_off(run, fiber, command.turn, hand_over)
+            return []
+        return self._step(run, fiber, command, target(self._parts, run, command))
+
+    def _step(
+        self, run: LiveExecution, fiber: str, command: Invoke, action: Action | Failure
+    ) -> list[Work]:
+        """Begins a step, with what carries it out."""
         if command.child is not None:
             return self._steps.adopt(run, fiber, command, action)
         if command.whole:
@@ -143,7 +198,33 @@ class Following:
             return []
         if isinstance(action, Action) and nested:
             return self._steps.nest(run, fiber, command, action)
+        if (
+            isinstance(action, Action)
+            and action.limits.waits
+            and command.function is None
+            and not self._step_limits.admits(run, fiber, command, action)
+        ):
+            return self._steps.wait(run, fiber, command, action)
         return self._steps.invoke(run, fiber, command, action)
+
+    def _hand_over(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
+        """Has the next run of a chain begin in the place of a run; an operator may have paused it by now."""
+        if run.suspended:
+            self._hold(run, fiber, command)
+        elif run.execution.updates:  # the run answers what it has accepted
+            run.put_off.add((fiber, command.turn))
+            run.handing = (fiber, command)
+        else:
+            self.follow(*self._continuing.handed_over(run, fiber, command))
+
+    def _answered(self, run: LiveExecution) -> None:
+        """Updates of a run are answered: the next run of its chain may begin."""
+        if run.handing is None or run.execution.updates:
+            return
+        (fiber, command), run.handing = run.handing, None
+        if (fiber, command.turn) in run.put_off:
+            hand_over = partial(self._hand_over, run, fiber, command)
+            self._tick.put_off(run, fiber, command.turn, hand_over)
 
     def _hold(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         """Keeps a step until an operator resumes its execution. After a crash it is known not to have run."""
@@ -204,5 +285,4 @@ class Following:
         """A change is durable: if nothing else is under way the execution may leave memory."""
         run.unsettled -= 1
         if run.dormant and self._runs.get(run.id) is run:
-            del self._runs[run.id]
-            self._bounds.left(run)
+            self._lingering.settled(run)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ....actions import QUEUE
-from ....composer import Accepted, Changes, Queued, Success, Taken, awaits_worker
+from ....composer import Accepted, Queued, Success, Taken, awaits_worker
 from ..live import RUNNING, ActiveInvocation
 from ..offspring import note_child
 from ..outcomes import is_asked_to_stop, ticket_for
@@ -36,11 +36,13 @@ class Inbox:
     def __init__(self, core: Core) -> None:
         self._parts, self._tick, self._bounds = core.parts, core.tick, core.bounds
         self._clock, self._starter = core.parts.clock, core.starter
+        self._limits, self._step_limits = core.limits, core.step_limits
         self._closed = False
         self._starts = Starts(core.parts, core.tick, core.bounds)
         self._following = Following(core, self._starts, self.completed)
         self.stretching = self._following.stretching
-        self.proceed = self._following.proceed
+        self.proceed, self.change = self._following.proceed, self._following.change
+        self.send = self._following.send
 
     def close(self) -> None:
         """Ignores all further completions: the failures that invokers report while they stop are not real."""
@@ -92,6 +94,7 @@ class Inbox:
         for run, _ in redriven:
             self._parts.runs[run.id] = run
             self._bounds.redriven(run)
+            self._limits.arrived(run)  # it has its slots back at once
             if (parent := run.origin.options.parent) and run.origin.options.close:
                 note_child(self._parts.offspring, parent, run.id, run.origin.options.close)
             self._tick.gathering.write.executions.append(run.row(RUNNING, None))
@@ -115,10 +118,13 @@ class Inbox:
             self._poll(run, fiber, turn, active, completion)
             return
         del run.invocations[fiber, turn]
+        accepted = active.answers_later and isinstance(completion.outcome, Success)
         self._tick.gathering.write.documents += completion.documents
         if active.joint is not None:
             self._following.completing.participants(run, active.joint)
-        if active.answers_later and isinstance(completion.outcome, Success):
+        if accepted:
+            if not active.opened.action.answers_later:
+                self._step_limits.left(run, fiber, turn)
             ticket = ticket_for(run, active, completion)
             self.deliver(run, fiber, Accepted(turn, ticket.to_json()))
             if active.opened.action.answers_later:
@@ -130,6 +136,8 @@ class Inbox:
         self, run: LiveExecution, fiber: str, turn: int, opened: Opened, completion: Completion
     ) -> None:
         """Completes a step: its invoker has answered, or its completion trigger fires."""
+        if self._step_limits.steps:
+            self._step_limits.left(run, fiber, turn)
         step = partial(self._following.completing.step, run, fiber, turn, opened, completion)
         self._following.change(run, step)
 
@@ -173,14 +181,6 @@ class Inbox:
 
     def resend(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         """Sends a step again after a crash, or for the first time if it was held back at the last stop."""
-        if run.held and (place := f"{fiber}:{command.turn}") in run.held:
-            run.held -= {place}
-            self._tick.gathering.write.executions.append(run.row(run.standing, None))
-        elif run.execution.program.spans:
+        if f"{fiber}:{command.turn}" not in run.held and run.execution.program.spans:
             run.resent |= {(fiber, command.turn)}
-        self._following.follow((run, Changes(commands=[(fiber, command)])))
-        stands, active = run.execution.fibers.get(fiber), run.invocations.get((fiber, command.turn))
-        if stands is None or active is None or active.opened.action.is_unregistered:
-            return
-        if awaits_worker(stands.frames):
-            self.deliver(run, fiber, Taken(command.turn))
+        self.send(run, fiber, command)

@@ -13,10 +13,8 @@ from ..targets import given
 if TYPE_CHECKING:
     from ....actions import Action
     from ....composer import JSON, Message
-    from ..bounds import Bounds
+    from ..core import Core
     from ..live import LiveExecution
-    from ..ports import Starter
-    from ..shared import Parts
     from ..unwaited import Unwaited
 
 
@@ -64,16 +62,20 @@ def called(
     return Beginning(action, value, namespace, trace=trace, unwaited=unwaited)
 
 
-def withdraw(begun: list[LiveExecution], parts: Parts, bounds: Bounds, starter: Starter) -> None:
-    """Removes executions that have begun from memory: the store did not take them."""
+def withdraw(begun: list[LiveExecution], core: Core) -> None:
+    """Removes executions that have begun from memory, with all that they have: the store did not take them."""
+    parts = core.parts
     for run in begun:
+        core.limits.gone(run)
+        core.step_limits.gone(run)
         parts.counters.withdrawn += 1
         parts.ended.discard(run.id)
+        parts.handed.pop(run.id, None)
         if parts.runs.get(run.id) is run:
             del parts.runs[run.id]
-            bounds.ended(run)
+            core.bounds.ended(run)
         parts.stuck.pop(run.id, None)
         run.put_off.clear()
         for active in run.invocations.values():
-            starter.withdraw(active)
+            core.starter.withdraw(active)
         run.invocations.clear()

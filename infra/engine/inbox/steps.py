@@ -41,6 +41,7 @@ class Steps:
         self._clock, self._counters = core.parts.clock, core.parts.counters
         self._parts, self._functions = core.parts, core.functions
         self._starts, self._calls, self._completed = starts, calls, completed
+        self._step_limits = core.step_limits
 
     def invoke(
         self, run: LiveExecution, fiber: str, command: Invoke, action: Action | Failure
@@ -65,6 +66,13 @@ class Steps:
         else:
             self._tick.gathering.effects.append(start)
         return []
+
+    def wait(self, run: LiveExecution, fiber: str, command: Invoke, action: Action) -> list[Work]:
+        """A step waits for others of its action: it is known not to have run, also after a crash."""
+        if action.lost_on_crash:
+            run.write(run.execution.release(fiber), self._tick.gathering.write)
+            run.hold(fiber, command.turn, self._tick.gathering.write)
+        return self._queued(run, fiber, command.turn)
 
     def transact(
         self, run: LiveExecution, fiber: str, command: Invoke, action: Action | Failure
@@ -130,5 +138,6 @@ class Steps:
         return []
 
     def _failed(self, run: LiveExecution, fiber: str, command: Invoke, failure: Failure) -> Work:
+        self._step_limits.left(run, fiber, command.turn)
         event = Failed(command.turn, in_doubt(run, fiber, command.turn, failure))
         return run, run.execution.deliver(fiber, event, run.now_ms(self._clock))

@@ -25,16 +25,18 @@ from ....actions import (
     check_queue,
 )
 from ....composer import CANCELLED, Failure, Success
-from ..timers import Elapsed, Timers
+from ..named_settings import NamedSettings
+from ..timers import Steady, Timers
+from .held import Held
 from .lines import Line, Poll
-from .settings import Settings, shown_rules
+from .settings import QUEUE_SETTINGS, shown_rules
 from .states import State
 from .tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from ....actions import Clock, Invocation
+    from ....actions import Invocation
     from ....composer import JSON
     from ..completion_tokens import Tokens
     from ..shared import Parts
@@ -44,20 +46,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MANY = 1_000  # queues, before those that nobody uses are looked for
-OPEN_S = 60.0  # after which tasks are handed out although not all executions have been recovered
+OPEN_S = (
+    60.0  # for which order and limits go first; then one broken execution must not stop all workers
+)
 LOOK_MS = 600_000  # between looks at a task: a timer of one that has ended stays for no longer
 NOT_STORED = "The server cannot store anything at the moment: try again later."
-
-
-class _Steady:
-    """The time, which nobody sets while the server runs. Shows the time to timers, too."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._elapsed = Elapsed(clock)
-        self._ahead_ms = clock.now_ms() - self._elapsed.now_ms()
-
-    def now_ms(self) -> int:
-        return self._elapsed.now_ms() + self._ahead_ms
 
 
 async def _here() -> bool:
@@ -77,11 +70,12 @@ class Queues:
 
     def __init__(self, parts: Parts, tick: Tick, tokens: Tokens) -> None:
         self._tick, self._tokens, self._catalog = tick, tokens, parts.catalog
-        self._time = _Steady(parts.clock)
+        self._time = Steady(parts.clock)
         self._timers: Timers[int] = Timers(self._time, self._due, parts.settings.pacing.look_s)
-        self.settings = Settings(parts.store, tick)
+        self.settings = NamedSettings(QUEUE_SETTINGS, parts.store, tick)
         self._tasks: dict[str, Task] = {}  # by activation
         self._lines: dict[tuple[str, str], Line] = {}
+        self.held = Held(parts.runs, self._tasks, self._take_out, self._add)
         self._looking: set[tuple[str, str]] = set()  # queues that are looked at in this turn
         self._order = self._swept = 0
         self._open = self._closed = False
@@ -89,10 +83,19 @@ class Queues:
     # --- its life ----------------------------------------------------------------------------
 
     async def begin(self, settled: asyncio.Event) -> None:
-        """Hands out tasks once all that were under way have been recovered: their order must be known."""
-        with suppress(TimeoutError):
+        """Hands out tasks once all that were under way have been recovered: their order must be known.
+
+        A recovery that lasts is not waited for: tasks that it has not reached come later, and count against limits
+        from then on.
+        """
+        try:
             async with asyncio.timeout(OPEN_S):
                 await settled.wait()
+        except TimeoutError:
+            log.warning(
+                "tasks are handed out before all executions have been recovered: for a while the order "
+                "and the limits of queues do not count those of the others"
+            )
         self._open = True
         for place in self._lines:
             self._look(place)
@@ -137,6 +140,8 @@ class Queues:
             self._become(task, task.state)
 
     def _add(self, task: Task) -> None:
+        if self.held.keeps(task):
+            return
         line = self._line(task.place)
         if task.id not in line.since_ms:
             line.backlog.add(task.waiting)
@@ -402,6 +407,10 @@ class Queues:
         done(Completion(Success(None), now_ms, now_ms, ticket=state.to_json()))
 
     def _leave(self, task: Task) -> None:
+        self.held.forget(task)
+        self._take_out(task)
+
+    def _take_out(self, task: Task) -> None:
         line = self._line(task.place)
         line.backlog.remove(task.id)
         line.since_ms.pop(task.id, None)

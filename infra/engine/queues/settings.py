@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
-from ....actions import (
-    UNBOUND,
-    Bound,
-    Document,
-    InvalidError,
-    Rules,
-    Write,
-    check_queue,
-    checked_bound,
-)
-from ..units import Unit
+from ....actions import InvalidError, Rules, check_queue, checked_bound
+from ....composer import UNBOUND
+from ..named_settings import Form
 
 if TYPE_CHECKING:
-    from ....actions import Store
     from ....composer import JSON
-    from ..tick import Tick
 
-QUEUE_SETTINGS = "queue"  # the kind of the documents
 MAX_WEIGHT, MAX_WEIGHTS = 1_000, 10_000
 MEMBERS = ("concurrent", "per_minute", "each_key", "weights")
 
@@ -69,60 +57,12 @@ def _weights(doc: Any) -> dict[str, int] | None:
 
 def shown_rules(rules: Rules) -> dict[str, JSON]:
     """Rules as the document that sets them."""
-    doc = _shown(rules.bound)
+    doc: dict[str, JSON] = {**rules.bound.to_json()}
     if rules.each_key != UNBOUND:
-        doc["each_key"] = _shown(rules.each_key)
+        doc["each_key"] = {**rules.each_key.to_json()}
     if rules.weights:
         doc["weights"] = {**rules.weights}
     return doc
 
 
-def _shown(bound: Bound) -> dict[str, JSON]:
-    members = {"concurrent": bound.concurrent, "per_minute": bound.per_minute}
-    return {name: value for name, value in members.items() if value is not None}
-
-
-class Settings:
-    """The settings of all queues."""
-
-    def __init__(self, store: Store, tick: Tick) -> None:
-        self._store, self._tick = store, tick
-        self._rules: dict[tuple[str, str], Rules] = {}
-
-    async def load(self) -> None:
-        """Reads them from the store."""
-        async for document in self._store.documents(QUEUE_SETTINGS):
-            _, namespace, name = document.key.split("/", 2)
-            self._rules[namespace, name] = rules_of(orjson.loads(document.body or b"{}"))
-
-    def get(self, namespace: str, name: str) -> Rules | None:
-        """The rules of a queue; None if none were set."""
-        return self._rules.get((namespace, name))
-
-    def named(self, namespace: str) -> set[str]:
-        """The queues of a namespace that have rules."""
-        return {name for of, name in self._rules if of == namespace}
-
-    async def put(self, namespace: str, name: str, doc: JSON) -> Rules:
-        """Sets the rules of a queue.
-
-        Raises:
-            InvalidError: the name or a member is malformed. The message names it.
-        """
-        check_queue("queue", name)
-        rules = rules_of(doc)
-        await self._keep(namespace, name, orjson.dumps(shown_rules(rules)))
-        self._rules[namespace, name] = rules
-        return rules
-
-    async def remove(self, namespace: str, name: str) -> bool:
-        """Removes the rules of a queue. Returns False if there were none."""
-        if (namespace, name) not in self._rules:
-            return False
-        await self._keep(namespace, name, None)
-        self._rules.pop((namespace, name), None)
-        return True
-
-    async def _keep(self, namespace: str, name: str, body: bytes | None) -> None:
-        document = Document(kind=QUEUE_SETTINGS, key=f"/{namespace}/{name}", body=body)
-        await self._tick.submit(Unit(Write(documents=[document])))
+QUEUE_SETTINGS = Form("queue", partial(check_queue, "queue"), rules_of, shown_rules)

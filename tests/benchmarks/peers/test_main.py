@@ -120,11 +120,11 @@ def test_an_interrupted_run_ends_what_it_has_started(number, tmp_path):
 def test_our_own_systems_do_all_the_work(capsys):
     """In process, and over HTTP with workers; also killed and started again."""
     ours = ["--systems", "xingqiao", "--systems", "xingqiao-http"]
-    work = [f"--only={key}" for key in ("fanout-1000", "recovery")]
+    work = [f"--only={key}" for key in ("fanout-1000", "messages-at-1", "recovery")]
 
     assert main(["--rounds", "1", "--small", "--json", *ours, *work], None) == 0
 
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     measured = [line for line in lines if "system" in line]
-    assert len(measured) == 4
+    assert len(measured) == 6
     assert all(line["figures"]["repeated"] <= 10 for line in measured[-2:])

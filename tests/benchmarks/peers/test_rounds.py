@@ -6,9 +6,10 @@ import asyncio
 
 from benchmarks.peers import rounds
 from benchmarks.peers.rounds import Floor, interleaved
-from benchmarks.peers.work import Load, Recovery, Workload, workloads
+from benchmarks.peers.work import Load, Mail, Recovery, Workload, workloads
 
 ALONE = next(each for each in workloads(1) if each.key == "steps-1-at-1")
+TOLD = Workload(key="mail", title="mail", does=Mail(concurrency=1, count=1))
 KILLED = Workload(key="recovery", title="recovery", does=Recovery())
 
 
@@ -26,6 +27,10 @@ class Known:
         assert isinstance(recovery, Recovery)
         return self._figures("recovered")
 
+    async def receive(self, mail):
+        assert isinstance(mail, Mail)
+        return self._figures("received")
+
     def _figures(self, what):
         self._turns.append((self._name, what))
         if self._error:
@@ -42,11 +47,13 @@ async def test_systems_take_turns_within_a_workload_and_another_is_first_in_each
     turns = []
     systems = {name: Known(name, turns) for name in "abc"}
 
-    await run(2, [ALONE, KILLED], systems)
+    await run(2, [ALONE, KILLED, TOLD], systems)
 
     assert turns == [
         *[(name, "measured") for name in "abc"], *[(name, "recovered") for name in "abc"],
+        *[(name, "received") for name in "abc"],
         *[(name, "measured") for name in "bca"], *[(name, "recovered") for name in "bca"],
+        *[(name, "received") for name in "bca"],
     ]  # fmt: skip
 
 

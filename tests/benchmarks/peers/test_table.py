@@ -39,6 +39,12 @@ def rounds(*items):
         (AT_ONCE, {"p50_ms": 3.0, "executions_per_s": 9.0}, {"steps/s": 450.0}),
         (ALL["fanout-1000"], {"p50_ms": 3.0}, {"ms": 3.0}),
         (
+            ALL["messages-at-1"],
+            {"accepted_ms": 1.0, "acted_ms": 2.0, "messages_per_s": 9.0},
+            {"accepted, ms": 1.0, "acted on, ms": 2.0},
+        ),
+        (ALL["messages-at-32"], {"acted_ms": 2.0, "messages_per_s": 9.0}, {"messages/s": 9.0}),
+        (
             RECOVERY,
             {"first_step_s": 0.5, "all_s": 1.5, "repeated": 40},
             {"first step, s": 0.5, "all ended, s": 1.5, "steps repeated": 40},

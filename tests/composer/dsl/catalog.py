@@ -106,6 +106,9 @@ CATALOG = {
     "map": c.map("a", "b"),
     "map, all of it said": c.map("a", items=path("$.l"), concurrency=2, errors="collect"),
     "map over a list": c.map(c.retain("a"), items=[1, {"n": 2}], errors="wait"),
+    # limits
+    "limit": c.limit("a", concurrent=2),
+    "limit, all of it said": c.limit("a", "b", key=path("$.t"), concurrent=5, per_minute=60, name="api"),
     # messages
     "receive": c.receive("approved"),
     "receive, all of it said": c.receive(
@@ -150,6 +153,8 @@ CATALOG = {
         c.saga(c.step("c", "d"), retry=c.AlwaysRevert()),
     ),
     # children
+    "continue_as_new": c.sequence("a", c.continue_as_new()),
+    "continue_as_new, all of it said": c.continue_as_new({"n": path("$.n")}, action="pkg/b"),
     "child": c.child("a"),
     "child, all of it said": c.child(
         "p/a", {"n": path("$.n")}, id=path("$.id"), on_open="use", on_closed="reject", close="cancel",
@@ -159,5 +164,14 @@ CATALOG = {
     # talking
     "queries": c.queries(
         c.let({"left": 3}, "a", c.assign(left=2)), "b", progress={"left": var("left")}, at=path("$.n", default=0),
+    ),
+    "updates": c.let({"n": 0}, c.updates(c.until(var("n") > 2), add=c.on_update())),
+    "updates, all of it said": c.let(
+        {"n": 0}, c.updates(
+            "a", "b", add=c.on_update(
+                validate=path("$.by") > 0, body=c.sequence("check", "b"), sets={"n": path("$.n")},
+                answer={"n": var("n")},
+            ), drop=c.on_update(body="a", answer=None),
+        ),
     ),
 }  # fmt: skip

@@ -9,11 +9,13 @@ from xingqiao.composer.dsl.composition import ROWS
 from xingqiao.composer.dsl.hosting import (
     NO_ENTITIES,
     NO_KEY,
+    NO_LIMITS,
     NO_MESSAGES,
     NO_QUERIES,
     NO_SEARCH,
     NO_STORE,
     NO_TIMER,
+    NO_UPDATES,
     ONE_THREAD,
 )
 
@@ -33,9 +35,13 @@ REASONS = {
     "participant": NO_STORE,
     "call": NO_ENTITIES,
     "queries": NO_QUERIES,
+    "updates": NO_UPDATES,
+    "until": NO_UPDATES,
     "receive": NO_MESSAGES,
     "tell": NO_MESSAGES,
     "child": NO_STORE,
+    "continue_as_new": NO_KEY,
+    "limit": NO_LIMITS,
     "annotate": NO_SEARCH,
 }
 JAVASCRIPT = {"type": "function", "function": {"exec": {"kind": "nodejs:20", "code": "p => p"}}}

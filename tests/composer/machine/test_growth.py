@@ -26,7 +26,7 @@ def test_a_history_may_have_all_the_entries_of_the_limit_and_a_step_beyond_fails
     assert whole.value == {}
     assert beyond.error == {
         "code": "LimitExceeded",
-        "message": f"the history of the execution has its {fits} entries: start another execution for the rest",
+        "message": f"the history of the execution has its {fits} entries: continue as a new run before that (continue_as_new)",
     }
     assert len({one.activation for one in beyond.invocations}) == 9
 

@@ -230,3 +230,21 @@ def test_a_long_history_is_told():
 
     told = [(line.tone, line.label, line.note) for line in lines(run)]
     assert ("wait", "history is long", "10 of 50 entries") in told
+
+
+def test_a_limit_is_told_with_how_long_it_kept_one_waiting():
+    part = composer.limit("a", name="api", concurrent=1)
+    run = simulate(composer.parallel(part, part), actions={"a": Slow(2, {})})
+
+    told = [(line.at_ms, line.tone, line.label, line.took_ms, line.note) for line in lines(run)]
+    assert (0, "plain", "limit api", None, "") in told
+    assert (0, "plain", "limit api", 2000, "waited") in told
+    waits = [
+        line
+        for line in timeline([entry.to_json(str) for entry in run.history[:6]])
+        if line.label == "limit api"
+    ]
+    assert [(line.tone, line.note) for line in waits] == [
+        ("plain", ""),
+        ("wait", "waits (0 before it)"),
+    ]

@@ -111,7 +111,8 @@ def test_a_folder_is_deployed_with_the_modules_that_its_functions_import(xingqia
     assert shown(removed) == dict.fromkeys(sorted(names), "removed")
     assert xingqiao("invoke", "shop_plain").code == 5
     assert (
-        "nothing to remove: the server has no action from shop/" in xingqiao("undeploy", shop).out
+        "nothing to remove: the server has no action and no schedule from shop/"
+        in xingqiao("undeploy", shop).out
     )
     assert xingqiao("undeploy", shop, "--json").json["actions"] == []
 

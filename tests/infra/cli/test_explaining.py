@@ -118,6 +118,15 @@ def test_a_missing_feed_does_not_exist(refused, xingqiao):
     assert wrong.endswith("did you mean 'alarms'? (404)")
 
 
+@pytest.mark.parametrize("words", [("batch", "get"), ("batch", "cancel"), ("limit", "get")])
+def test_what_is_no_definition_is_told_with_the_command_that_lists_it(refused, xingqiao, words):
+    kind = words[0]
+
+    assert f"the {kind} 'nope' does not exist in the namespace 'guest': `xingqiao {kind} list`" in (
+        refused(*words, "nope")
+    )
+
+
 def test_another_namespace_is_told_with_the_own_one(refused, xingqiao):
     assert xingqiao("list").code == 0
 

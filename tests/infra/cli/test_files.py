@@ -68,7 +68,7 @@ def test_an_archive_is_deployed(xingqiao, tmp_path):
         (
             "empty.py",
             "x = 1",
-            "defines nothing to deploy: add a composition, an @composer.action or a function 'main'",
+            "defines nothing to deploy: add a composition, an @composer.action, a schedule or a function 'main'",
         ),
         ("broken.py", "def", "SyntaxError"),
         ("raises.py", "1 / 0", "ZeroDivisionError: division by zero"),

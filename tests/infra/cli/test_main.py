@@ -70,7 +70,7 @@ def test_every_command_is_listed_with_a_sentence(command):
     assert [line.split()[0] for line in lines] == [
         "serve", "check", "backup", "restore", "doctor", "dev", "deploy", "undeploy", "invoke", "logs", "action", "package", "trigger", "rule",
         "activation",
-        "execution", "attribute", "entity", "dead-letter", "schedule", "queue", "worker", "saga", "transaction", "adapter", "secret", "run", "show", "export", "schema", "bundle", "namespace", "access-key", "audit", "property",
+        "execution", "attribute", "entity", "dead-letter", "schedule", "batch", "queue", "limit", "worker", "saga", "transaction", "adapter", "secret", "run", "show", "export", "schema", "bundle", "namespace", "access-key", "audit", "property",
         "completion", "key", "list", "api-host", "service",
     ]  # fmt: skip
     assert all(len(line.split()) > 3 for line in lines)

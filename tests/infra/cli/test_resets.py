@@ -39,3 +39,15 @@ def test_mistakes_are_told_before_anything_is_sent(xingqiao):
     assert "Give either --to or --step" in both.err
     assert "'middle' is not the number of an entry" in entry.err
     assert "not valid JSON" in given.err
+
+
+def test_your_own_id_may_have_any_characters(xingqiao, action, composition):
+    action("rs_count", COUNT)
+    name = composition("rs_named", composer.sequence("rs_count"))
+    xingqiao("invoke", name, "--id", "team/rs 1%", "--result")
+
+    forked = xingqiao("execution", "fork", "team/rs 1%", "--to", "last", "--json")
+    again = xingqiao("execution", "reset", "team/rs 1%", "--to", "last", "--json")
+
+    assert (forked.code, again.code) == (0, 0)
+    assert forked.json["executionId"] != again.json["executionId"]

@@ -6,6 +6,7 @@ import pytest
 
 from tests.infra.cli.test_executions import FAIL, stands
 from xingqiao import composer
+from xingqiao.composer import continue_as_new, path
 from xingqiao.infra.cli.standing import error_text, short
 
 
@@ -103,3 +104,19 @@ def test_a_long_value_is_cut():
     assert short("x" * 201) == "x" * 200 + "..."
     assert error_text({"message": "m"}) == "m"
     assert error_text({"other": 1}) == '{"other": 1}'
+
+
+def test_a_run_that_has_continued_names_the_run_after_it(xingqiao, composition):
+    name = composition(
+        "st_chain", composer.when(path("$.n").exists(), None, continue_as_new({"n": 1}))
+    )
+    id = xingqiao("invoke", name, "--json").json["activationId"]
+    stands(xingqiao, id, "continued")
+    newest = xingqiao("execution", "get", id, "--json").json["next"]["executionId"]
+
+    first, then = (xingqiao("execution", "get", each).out for each in (id, newest))
+
+    assert f"continued as {newest}" in " ".join(first.split())
+    assert f"continues {id}" in " ".join(then.split())
+    [found] = xingqiao("execution", "list", "--name", name, "--status", "continued", "--json").json
+    assert found["executionId"] == id

@@ -79,7 +79,19 @@ async def test_a_connection_is_kept():
             await made.transport.ask(READS)
             await made.transport.ask(ONCE)
 
-    assert len(server.requests) == 2
+    assert (len(server.requests), server.connections) == (2, 1)
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+async def test_a_definition_that_may_not_be_sent_twice_has_a_new_connection(method):
+    """The server may have been killed since the last request: nobody knows before a connection is used."""
+    async with scripted(OK, OK) as server:
+        made = Asking(server.url)
+        async with made.transport:
+            await made.transport.ask(READS)
+            await made.transport.ask(Request(method=method, path="/p", body={}))
+
+    assert (len(server.requests), server.connections) == (2, 2)
 
 
 @pytest.mark.parametrize("request_", [READS, REPEATABLE])

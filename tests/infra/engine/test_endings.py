@@ -182,6 +182,9 @@ class Unreadable(MemoryStore):
         super().__init__()
         self.failing = set()
 
+    async def standing(self, after="", limit=None, *, of=None):
+        return await super().standing(after, limit, of=of and [*{*of} - self.failing])
+
     async def load(self, execution):
         if execution in self.failing:
             self.failing.discard(execution)

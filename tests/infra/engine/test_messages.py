@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import anyio.lowlevel
 import pytest
@@ -30,9 +31,13 @@ ANSWERS = {"a": HELD, "b": lambda params: {"b": params}}
 BROKEN = composer.Failure("Broken", "broken")
 
 
-@pytest.fixture
-async def made():
-    async with world(answers=ANSWERS) as made:
+LEAVES = pytest.mark.parametrize("made", [0], indirect=True)
+
+
+@pytest.fixture(params=[0, 2_000], ids=["leaving", "staying"])
+async def made(request):
+    """Executions that wait leave memory at once, or stay for a while when they were told something."""
+    async with world(answers=ANSWERS, settings=EngineSettings(dormant=request.param)) as made:
         await made.put(
             a=None,
             b=None,
@@ -88,6 +93,7 @@ async def test_it_shows_what_it_waits_for(made):
     assert (fiber["waits"], fiber["want"], fiber["path"]) == ("message", "go", "")
 
 
+@LEAVES
 async def test_an_execution_that_waits_leaves_memory(made):
     id = await made.start("main")
     await made.settle()
@@ -144,6 +150,20 @@ async def test_an_id_is_taken_once(made):
     assert await made.result(id) == {"value": 3}
 
 
+async def test_a_call_that_is_sent_again_gets_its_first_answer(made):
+    """An answer was lost: only the caller's own repetition hears that the message was new."""
+    id = await made.start("twice")
+    told = partial(made.engine.messages.tell, GUEST, id, "go", 1, "x")
+
+    first = await asyncio.gather(told("one"), told("one"), told("two"))
+    again = [await told("one"), await told("two"), await told()]
+    assert (first, again) == ([True, True, False], [True, False, False])
+
+    await tell(made, id, "go", 2)
+    assert await made.result(id) == {"value": 2}
+    assert (await told("one"), await told("two")) == (True, False)
+
+
 async def test_of_two_with_one_id_at_the_same_time_one_is_taken(made):
     id = await made.start("twice")
     await made.settle()
@@ -163,6 +183,7 @@ async def test_one_that_ends_by_the_first_of_several_with_one_id_takes_one(made)
     assert sorted(taken) == [False] * 4 + [True]
 
 
+@LEAVES
 async def test_what_is_listed_is_not_brought_into_memory(made):
     id = await made.start("main")
     await tell(made, id, "other", 1)

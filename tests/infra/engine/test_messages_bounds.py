@@ -31,9 +31,13 @@ LONG = "n" * 200
 ANSWERS = {"a": HELD, "b": {"b": 1}}
 
 
-@pytest.fixture
-async def made():
-    async with world(answers=ANSWERS) as made:
+LEAVES = pytest.mark.parametrize("made", [0], indirect=True)
+
+
+@pytest.fixture(params=[0, 2_000], ids=["leaving", "staying"])
+async def made(request):
+    """Executions that wait leave memory at once, or stay for a while when they were told something."""
+    async with world(answers=ANSWERS, settings=EngineSettings(dormant=request.param)) as made:
         await made.put(
             a=None,
             b=None,
@@ -66,6 +70,7 @@ async def filled(made, name, left):
     return id
 
 
+@LEAVES
 @pytest.mark.parametrize("again", [False, True])
 async def test_an_inbox_is_full_at_so_many_bytes_and_not_before(made, again):
     id = await filled(made, "main", 10)
@@ -131,6 +136,7 @@ async def test_a_reset_tells_again_what_was_accepted_however_much_it_is(made, mo
         await tell(made, run, "go", 1)
 
 
+@LEAVES
 async def test_pages_are_the_same_in_memory_and_in_the_store(made):
     resting, live = await made.start("main"), await made.start("later")
     for id in (resting, live):

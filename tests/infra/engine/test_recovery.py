@@ -25,7 +25,7 @@ from xingqiao.actions import (
     Write,
 )
 from xingqiao.composer import Name, Sleeping
-from xingqiao.infra.engine import EngineSettings, Pacing, recovery
+from xingqiao.infra.engine import EngineSettings, Pacing, recovery, visits
 from xingqiao.infra.engine.programs import PROGRAM
 from xingqiao.infra.service.feed_records import SCHEDULE, FeedRecords
 from xingqiao.infra.service.feeds import Feeds
@@ -271,7 +271,7 @@ async def test_what_is_damaged_keeps_no_visitor_busy():
     """Executions that cannot be loaded are tried again later; others are visited meanwhile."""
     store = Stuck()
     made = await begun(store, {"a": HELD})
-    ids = await of(made, GUEST, 2 * recovery.VISITORS)
+    ids = await of(made, GUEST, 2 * visits.VISITORS)
     await made.until(lambda: len(made.hands.done) == len(ids))
     await made.kill()
     again = await begun(store, {"a": HELD}, paused=True)
@@ -284,7 +284,7 @@ async def test_what_is_damaged_keeps_no_visitor_busy():
     await again.until(lambda: seen)
 
     assert [run.id for run in seen] == [well]
-    await again.until(lambda: not again.engine.recovery._visitors)
+    await again.until(lambda: not again.engine.recovery._visits._visitors)
     await again.kill()
 
 
@@ -292,6 +292,9 @@ class Stuck(MemoryStore):
     """Can never load some executions."""
 
     stuck = ()
+
+    async def standing(self, after="", limit=None, *, of=None):
+        return await super().standing(after, limit, of=of and [*{*of} - {*self.stuck}])
 
     async def load(self, execution):
         if execution in self.stuck:

@@ -9,7 +9,15 @@ import pytest
 from tests.kit.engine.engines import GUEST, HELD, DyingStore, begun, world
 from tests.kit.engine.restarts import restarted
 from xingqiao import composer
-from xingqiao.actions import AlreadyStartedError, Call, NotFoundError, StartOptions, ThrottledError
+from xingqiao.actions import (
+    AlreadyStartedError,
+    Call,
+    ConflictError,
+    NotFoundError,
+    StartOptions,
+    ThrottledError,
+    Write,
+)
 from xingqiao.composer import Failure, Name
 from xingqiao.infra.engine import Place
 from xingqiao.infra.engine.resets import ResetRefusedError
@@ -333,3 +341,118 @@ async def test_a_child_that_goes_on_after_its_parent_is_not_closed_at_the_next_s
 
     assert (await state(again, run))["status"] == "running"
     await again.kill()
+
+
+# --- another server's write ----------------------------------------------------------------------
+
+
+class Overtaking:
+    """A store into which another server writes the document of an id just before the next commit with one."""
+
+    def __init__(self, store):
+        self._store, self.armed, self.document = store, False, None
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    async def commit(self, writes):
+        documents = [document for write in writes for document in write.documents]
+        if self.armed and any(document.kind == "id" for document in documents):
+            self.armed = False
+            await self._store.commit([Write(documents=self.document)])
+        return await self._store.commit(writes)
+
+
+@pytest.fixture(params=["one run", "second run of a chain"])
+async def contested(request):
+    """An open run with a child of its own, a part that is an execution, and a wait for a message."""
+    async with world(answers={**ANSWERS, "a": HELD}) as made:
+        parts = (
+            composer.sequence("inner"),
+            composer.sequence(composer.receive("go"), "c"),
+            composer.sequence(composer.child("inner", id="below", wait=False)),
+        )
+        await made.put(
+            a=None, c=None, inner=composer.sequence("a"), outer=composer.parallel(*parts),
+            before=composer.sequence(composer.continue_as_new({}, action="outer")),
+        )  # fmt: skip
+        chained = request.param != "one run"
+        id = await named(made, "order-7", "before" if chained else "outer")
+        await made.settle()
+        id = await made.engine.chains.newest(id)
+        await made.until(lambda: made.hands.names == ["a", "a"])
+        await made.settle()
+        store = made.engine._tick._store = Overtaking(made.store)
+        store.document = made.engine.identities.documents(GUEST, "order-7", id)[:1]
+        store.armed = True
+        yield made, id
+
+
+async def goes_on(made, id):
+    """The run goes on with all that it has started, and ends."""
+    await made.settle()
+    assert (await state(made, id))["status"] == "running"
+    assert await made.engine.identities.run_of(GUEST, "order-7") == id
+    first = await made.engine.chains.first(id)
+    assert made.engine._parts.offspring[first], "its child is closed with it"
+    assert await made.engine.messages.tell(GUEST, id, "go", None, "")
+    for invocation in made.hands.invoked[:2]:
+        made.hands.finish(invocation.activation, {"n": 1})
+    await made.result(id)
+    await made.settle()
+    ended = [row.status for row in await made.executions() if row.id != first or first == id]
+    assert ended == ["succeeded"] * 3
+    assert not made.engine._bounds.live
+
+
+async def test_a_run_goes_on_whose_reset_another_server_has_refused(contested):
+    made, id = contested
+    with pytest.raises(ConflictError, match="at the same time"):
+        await made.engine.resets.reset(GUEST, id, Place(to="first"))
+
+    await goes_on(made, id)
+
+
+async def test_a_run_goes_on_though_nobody_waits_for_the_refusal_any_more(contested):
+    made, id = contested
+    options = StartOptions(id="order-7", on_open="terminate")
+    call = Call(name=Name.parse("/guest/outer"), params={}, namespace=GUEST, options=options)
+    asking = asyncio.ensure_future(made.engine.invoke(call))
+    await made.until(lambda: id not in made.engine._parts.runs)
+    asking.cancel()
+    await asyncio.wait([asking])
+
+    await goes_on(made, id)
+
+
+async def test_a_chain_may_start_more_after_a_refusal():
+    async with world(answers={**ANSWERS, "a": HELD}) as made:
+        works = composer.parallel("inner", composer.sequence(composer.receive("go"), "then"))
+        await made.put(
+            a=None, c=None, inner=composer.sequence("a"), then=composer.sequence("c"), outer=works,
+            before=composer.sequence(composer.child("inner", id="below", wait=False),
+                                     composer.continue_as_new({}, action="outer")),
+        )  # fmt: skip
+        first = await named(made, "order-7", "before")
+        await made.until(lambda: made.hands.names == ["a", "a"])
+        await made.settle()
+        id = await made.engine.chains.newest(first)
+        store = made.engine._tick._store = Overtaking(made.store)
+        store.document = made.engine.identities.documents(GUEST, "order-7", id)[:1]
+        store.armed = True
+
+        with pytest.raises(ConflictError, match="at the same time"):
+            await made.engine.resets.reset(GUEST, id, Place(to="first"))
+        await made.settle()
+        assert await made.engine.messages.tell(GUEST, id, "go", None, "")
+        await made.settle()
+        assert "c" in made.hands.names
+        for activation in list(made.hands.done):
+            made.hands.finish(activation, {"n": 1})
+
+        await made.result(id)
+        await made.settle()
+        assert [row.status for row in await made.executions() if row.id != first] == [
+            "succeeded"
+        ] * 4
+        assert not made.engine._bounds.live

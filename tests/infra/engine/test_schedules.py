@@ -30,7 +30,7 @@ from xingqiao.actions import (
     UnavailableError,
 )
 from xingqiao.composer import Failure, ensure, sequence
-from xingqiao.infra.engine import EngineSettings, Pacing
+from xingqiao.infra.engine import EngineSettings, Pacing, schedules
 from xingqiao.infra.stores import MemoryStore
 
 
@@ -156,6 +156,38 @@ async def test_an_update_counts_from_now_and_keeps_the_open_run():
     paused = await made.engine.schedules.put(GUEST, "s", {**hourly, "paused": True}, overwrite=True)
     going = await made.engine.schedules.put(GUEST, "s", {**hourly, "paused": False}, overwrite=True)
     assert (paused["status"], going["status"]) == ("paused", "active")
+    await made.kill()
+
+
+THICKET = {  # it leaves out more times than a search looks at
+    "cron": "* * * * *",
+    "skip": [{"month": "*", "day": "*", "hour": "*", "minute": "*"}],
+}
+
+
+@pytest.mark.parametrize("spec", [THICKET, {"cron": "0 0 30 2 *"}])
+async def test_an_update_that_would_end_the_schedule_is_refused_and_the_old_one_stays(spec):
+    made = await furnished()
+    before = described(made)
+    with pytest.raises(InvalidError, match="would never start a run"):
+        await made.engine.schedules.put(GUEST, "s", {**EACH_MINUTE, "spec": spec}, overwrite=True)
+
+    assert described(made) == before
+    made = await restarted(made)
+    assert described(made)["document"] == before["document"]
+    await made.kill()
+
+
+async def test_a_schedule_that_has_ended_may_have_another_note():
+    made = await furnished()
+    short = {**EACH_MINUTE, "spec": {"intervals": "1m", "end": made.clock.ms + 2 * MINUTE}}
+    await made.engine.schedules.put(GUEST, "s", short, overwrite=True)
+    made.clock.ms += 5 * MINUTE
+    await made.until(lambda: described(made)["status"] == "ended")
+
+    noted = {**short, "note": "it is over"}
+    shown = await made.engine.schedules.put(GUEST, "s", noted, overwrite=True)
+    assert (shown["status"], shown["note"]) == ("ended", "it is over")
     await made.kill()
 
 
@@ -463,4 +495,39 @@ async def test_what_may_not_be_durable_is_not_said_to_be(asks):
 
     with pytest.raises(InDoubtError):
         await asked.get(asks, lambda: getattr(schedules, asks)(GUEST, "s"))()
+    await made.kill()
+
+
+async def test_more_schedules_than_are_met_at_the_same_time_are_all_met(monkeypatch):
+    monkeypatch.setattr(schedules, "AT_ONCE", 2)
+    made = await furnished(put=False)
+    names = [f"s{n}" for n in range(7)]
+    for name in names:
+        await made.engine.schedules.put(GUEST, name, EACH_MINUTE)
+
+    for count in (1, 2):
+        made.clock.ms += MINUTE
+        for name in names:
+            await ended(made, count, name)
+
+    assert len(made.hands.invoked) == 2 * len(names)
+    assert made.engine.schedules._workers == 0
+    await made.kill()
+
+
+async def test_a_schedule_that_waits_because_a_run_has_ended_is_met_before_others_when_its_time_comes(
+    monkeypatch,
+):
+    made = await furnished(put=False)
+    line = made.engine.schedules
+    for name in ("other", "one"):
+        await line.put(GUEST, name, EACH_MINUTE)
+    await made.settle()
+    monkeypatch.setattr(schedules, "AT_ONCE", 0)  # from now on they only line up
+    other, one = line._kept.values()
+    for kept in (other, one):
+        line._wake(kept, urgent=False)
+    line._ring(one.key, "")
+
+    assert [line._line.take() for _ in range(2)] == [one, other]
     await made.kill()

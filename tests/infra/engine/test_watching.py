@@ -148,6 +148,35 @@ async def test_history_and_logs_come_together_and_from_below(deployed, client):
     assert first["activationId"] == held.activation
 
 
+async def test_the_end_does_not_come_before_the_logs_of_its_commit(deployed, client, monkeypatch):
+    """A store shows a commit while the engine has not heard yet that it is done."""
+    id = await deployed.start("long")
+    held = await deployed.hands.held.get()
+    path, shown, heard = f"/executions/{id}/history", asyncio.Event(), asyncio.Event()
+    first = (await client.get(path, params={"logs": ""})).json()
+    commit = deployed.store.commit
+
+    async def hold_back(writes):
+        refused = await commit(writes)
+        if any(row.ended_ms is not None for write in writes for row in write.executions):
+            shown.set()
+            await heard.wait()
+        return refused
+
+    monkeypatch.setattr(deployed.store, "commit", hold_back)
+    deployed.hands.answer(held.activation, Success({}))
+    await shown.wait()
+    async with asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(client.get(path, params={"logs": first["logs"]["next"]}))
+        for _ in range(LOOKS):
+            await anyio.lowlevel.checkpoint()
+        heard.set()
+
+    page = asking.result().json()
+    assert page["status"] == "succeeded"
+    assert names(page["logs"])[-1] == "long"
+
+
 # --- logs --------------------------------------------------------------------------------------
 
 

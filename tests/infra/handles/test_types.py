@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, assert_type
 
 if TYPE_CHECKING:
     from xingqiao.client import (
+        BlockingBatch,
         BlockingClient,
         BlockingExecution,
         BlockingSchedule,
         Client,
         Listing,
+        RemoteBatch,
         RemoteEntity,
         RemoteExecution,
         RemoteSchedule,
@@ -18,8 +20,14 @@ if TYPE_CHECKING:
         connect,
     )
     from xingqiao.composer import JSON
-    from xingqiao.embedded import Embedded, EntityHandle, ExecutionHandle, ScheduleHandle
-    from xingqiao.infra.handles import Entity, Execution, Schedule
+    from xingqiao.embedded import (
+        BatchHandle,
+        Embedded,
+        EntityHandle,
+        ExecutionHandle,
+        ScheduleHandle,
+    )
+    from xingqiao.infra.handles import Batch, Entity, Execution, Schedule
 
     async def program(x: Xingqiao) -> JSON:
         """A program that does not say where it runs."""
@@ -44,6 +52,10 @@ if TYPE_CHECKING:
         """Both are a `Schedule`."""
         return one, other
 
+    def batches(one: RemoteBatch, other: BatchHandle) -> tuple[Batch, Batch]:
+        """Both are a `Batch`."""
+        return one, other
+
     async def started(x: Xingqiao) -> None:
         """The arguments of a start are checked by name and by type."""
         await x.start("order", attributes={"customer": "anna"}, memo=[1], run_timeout=60)
@@ -64,6 +76,8 @@ if TYPE_CHECKING:
             assert_type(x.invoke("order"), JSON)
             x.start("order", colour="red")  # type: ignore[call-arg]
             assert_type(x.schedule("daily"), BlockingSchedule)
+            assert_type(x.start_batch("status = 'failed'", "redrive", per_second=2), BlockingBatch)
+            x.start_batch("status = 'failed'", "tell", detail={})  # type: ignore[call-arg]
             for found in x.executions("status = 'failed'", name="order"):
                 assert_type(found, BlockingExecution)
 

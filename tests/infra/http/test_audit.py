@@ -285,3 +285,14 @@ async def test_a_deployment_is_audited_and_what_it_would_change_is_not(world):
 
     verbs = [entry["verb"] for entry in (await world.client.get("/audit")).json()["entries"]]
     assert verbs == ["deploy"]
+
+
+async def test_a_batch_is_audited_and_one_that_is_only_counted_is_not(world):
+    body = {"where": "status = 'failed'", "do": "cancel"}
+
+    for dry_run, status in (("true", 200), ("false", 202)):
+        answer = await world.client.post("/batches", params={"dry-run": dry_run}, json=body)
+        assert answer.status_code == status, answer.text
+
+    entries = (await world.client.get("/audit")).json()["entries"]
+    assert [(entry["verb"], entry["resource"]) for entry in entries] == [("create", "batches")]

@@ -40,6 +40,13 @@ async def test_a_deployment_is_carried_out_and_then_changes_nothing(client):
     assert ran.json() == {"n": 1}
 
 
+async def test_a_dry_run_that_is_misspelt_deploys_nothing(client):
+    response = await client.put("/deployments?dry_run=true", json=body(("a", ECHO)))
+
+    assert (response.status_code, "'dry_run' is not known" in response.text) == (400, True)
+    assert (await client.get("/actions/a")).status_code == 404
+
+
 async def test_a_dry_run_changes_nothing(client):
     response = await client.put("/deployments?dry-run=true", json=body(("a", ECHO)))
 

@@ -53,6 +53,17 @@ async def test_an_id_is_taken_once(deployed, client):
     assert (message["id"], message["payload"]) == ("m-1", 1)
 
 
+@pytest.mark.parametrize("start", [{}, {"start": "later"}])
+async def test_a_key_without_an_id_of_the_message_is_refused(deployed, client, start):
+    id = await deployed.start("later")
+    url, key = f"/executions/{id}/messages/go", {"Idempotency-Key": "k"}
+    refused = await client.post(url, json={}, headers=key, params=start)
+
+    assert refused.status_code == 400
+    assert "add the query parameter 'message'" in refused.json()["error"]
+    assert (await client.get(f"/executions/{id}/messages")).json() == []
+
+
 async def test_undelivered_messages_are_listed_in_pages(deployed, client):
     id = await deployed.start("later")
     for n in range(3):

@@ -51,6 +51,31 @@ async def test_the_operator_makes_limits_rotates_and_ends_namespaces(world, oper
     assert (await operator.put(f"{OPERATED}/team", json={})).status_code == 409
 
 
+async def test_a_namespace_that_is_deleted_leaves_no_limits_and_no_attributes(world, operator):
+    made = (await operator.put(f"{OPERATED}/team", json={})).json()
+    client = world.caller(auth=credentials(made["auth"]))
+    for queue in ("gpu", "cpu"):
+        limited = await client.put(f"{HOME}/queues/{queue}", json={"concurrent": 2})
+        assert limited.status_code == 200
+        assert (await client.put(f"{HOME}/limits/{queue}", json={"concurrent": 2})).is_success
+    for name in ("customer", "region"):
+        declared = await client.put(f"{HOME}/attributes/{name}", json={"type": "text"})
+        assert declared.status_code == 200
+
+    await operator.delete(f"{OPERATED}/team")
+
+    kinds = ("queue", "limit", "attribute")
+    left = [
+        document.key
+        for kind in kinds
+        async for document in world.engine._parts.store.documents(kind)
+    ]
+    assert [key for key in left if "team" in key] == []
+    assert world.engine.queues.settings.named("team") == set()
+    assert world.engine.limits.settings.named("team") == set()
+    assert world.engine.annotations.declared("team") == []
+
+
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 async def test_nobody_else_does(world, client, method):
     caller = world.caller(auth=client.auth)

@@ -9,7 +9,7 @@ import pytest
 from xingqiao import composer
 from xingqiao.composer import Success
 
-ODD = ["a/b", "a%2Fb", "%", "a b?c#d", "订单/7", "x/history", "..", "../..", "e;v=1", "Ä\\+&="]
+ODD = ["a/b", "a%2Fb", "%", "a b?c#d", "订单/7", "x/history", "...", "../..", "e;v=1", "Ä\\+&="]
 
 
 @pytest.fixture

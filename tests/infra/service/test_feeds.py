@@ -110,12 +110,12 @@ async def test_what_passes_while_it_is_paused_is_not_met(alarms):
     assert await alarms.fired() == []
 
 
-async def test_a_fire_that_is_refused_is_logged_and_its_time_passes(caplog):
+async def test_a_fire_that_is_refused_is_a_dead_letter_and_its_time_passes(caplog):
     settings = EngineSettings(quotas=lambda _: Quotas(fires_per_minute=1))
     async with opened(settings=settings) as world:
         alarms = await Alarms(world).furnish()
         await world.client.post("/triggers/t", json={})
-        await alarms.ask("interval", "CREATE", minutes=1)
+        await alarms.ask("interval", "CREATE", minutes=1, trigger_payload={"b": 2})
 
         async def passed():
             read = await alarms.ask("interval", "READ")
@@ -123,7 +123,44 @@ async def test_a_fire_that_is_refused_is_logged_and_its_time_passes(caplog):
 
         await alarms.until(passed)
         assert await alarms.fired() == [{"a": 1}]
-    assert "/guest/t did not fire at its time: Too many requests in the last minute" in caplog.text
+        assert "/guest/t did not fire at its time: Too many requests" in caplog.text
+        (letter,) = (await world.client.get("/dead-letters")).json()
+        assert (letter["kind"], letter["target"], letter["mayHaveRun"]) == (
+            "alarm",
+            "/guest/t",
+            "no",
+        )
+        path = f"/dead-letters/{letter['id']}"
+        assert (await world.client.get(path)).json()["params"] == {"b": 2}
+
+        assert (await world.client.post(f"{path}/retry")).status_code == 429
+        world.clock.ms += 60_001
+        retried = await world.client.post(f"{path}/retry")
+        assert retried.status_code == 202
+        assert retried.headers["x-openwhisk-activation-id"] == retried.json()["activationId"]
+        assert {"a": 1, "b": 2} in await alarms.fired()
+        left = [letter["id"] for letter in (await world.client.get("/dead-letters")).json()]
+        assert path.rpartition("/")[2] not in left
+
+
+async def test_the_retry_of_an_alarm_without_an_active_rule_removes_its_letter():
+    settings = EngineSettings(quotas=lambda _: Quotas(fires_per_minute=1))
+    async with opened(settings=settings) as world:
+        alarms = await Alarms(world).furnish()
+        await world.client.post("/triggers/t", json={})
+        await alarms.ask("interval", "CREATE", minutes=1)
+
+        async def kept():
+            return (await world.client.get("/dead-letters")).json()
+
+        await alarms.until(kept)
+        (letter, *_) = await kept()
+        await alarms.ask("interval", "DELETE")
+        await world.client.delete("/rules/r")
+        retried = await world.client.post(f"/dead-letters/{letter['id']}/retry")
+
+        assert (retried.status_code, retried.json()) == (202, {"activationId": None})
+        assert await kept() == []
 
 
 async def test_an_alarm_goes_on_after_a_restart_and_ends_with_its_trigger():

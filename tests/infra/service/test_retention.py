@@ -7,7 +7,9 @@ import asyncio
 import pytest
 
 from tests.contracts.test_store import activation, timed
+from tests.kit.engine.batching import counts, create, furnished, started
 from tests.kit.engine.engines import world
+from tests.kit.engine.mail import stored
 from xingqiao.actions import ActivationRow, Query, Write
 from xingqiao.infra.service import retention
 from xingqiao.infra.service.retention import DAY_MS, Retention
@@ -50,3 +52,27 @@ async def test_records_are_kept_forever_after_zero_days(pauses):
         await asyncio.wait([asyncio.Future()], timeout=0.01)
 
     assert pauses == []
+
+
+async def test_batches_are_kept_as_long_as_their_executions(pauses):
+    made = await furnished()
+    await started(made, "works", 2)
+    batch = await create(made, "delete", "action = 'works'")
+    assert await counts(made, batch) == (2, 0, 0, 0)
+    await made.settle()
+
+    async def swept():
+        pauses.clear()
+        async with Retention(made.engine, made.clock, 1):
+            await made.until(lambda: retention.PERIOD_S in pauses)
+        await made.settle()
+
+    await swept()
+    assert len(await stored(made, "batch")) == 2
+    assert (await made.engine.batches.get("guest", batch))["done"] == 2
+    made.clock.ms += 2 * DAY_MS
+    await swept()
+    assert await made.executions() == []
+    await swept()
+    assert await stored(made, "batch") == []
+    await made.kill()

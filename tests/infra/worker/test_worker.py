@@ -8,12 +8,21 @@ from contextlib import asynccontextmanager
 import anyio.lowlevel
 import pytest
 
-from xingqiao.infra.worker.server import ServerError
+from xingqiao.actions import (
+    ConflictError,
+    InDoubtError,
+    InvalidError,
+    NotFoundError,
+    TooLargeError,
+    UnauthorizedError,
+    UnavailableError,
+)
+from xingqiao.composer import action
 from xingqiao.infra.worker.worker import CANCELLED, STOPPING, Options, Worker
 
 
 class Queue:
-    """A server with the methods of `Server`: tests put tasks into it, and see what comes back."""
+    """A server that is a `Tasks`: tests put tasks into it, and see what comes back."""
 
     def __init__(self):
         self.tasks, self.errors = asyncio.Queue(), []
@@ -72,7 +81,7 @@ async def until(condition):
 async def working(queue, functions, **options):
     """A worker at work; after the block it stops."""
     made = Options(queue="gpu", worker="one", **{"grace_s": 5.0, **options})
-    worker = Worker(queue, functions, made)
+    worker = Worker(queue, [action(of, name=name) for name, of in functions.items()], made)
     running = asyncio.ensure_future(worker.run())
     try:
         yield worker
@@ -126,7 +135,7 @@ async def test_it_takes_no_more_tasks_than_it_has_slots():
 
 async def test_it_asks_again_while_the_server_cannot_be_reached():
     queue = Queue()
-    queue.errors = [ServerError("no route"), ServerError("busy", 503)]
+    queue.errors = [InDoubtError("no route"), UnavailableError("busy")]
     async with working(queue, {"work": lambda p: p}):
         token = queue.put("work", {"n": 1})
         await until(lambda: queue.answers)
@@ -136,10 +145,10 @@ async def test_it_asks_again_while_the_server_cannot_be_reached():
 
 async def test_it_ends_when_the_server_refuses_it():
     queue = Queue()
-    queue.errors = [ServerError("no such key", 401)]
+    queue.errors = [UnauthorizedError("no such key")]
 
-    with pytest.raises(ServerError, match="no such key"):
-        await Worker(queue, {"work": print}, Options(queue="gpu", worker="one")).run()
+    with pytest.raises(UnauthorizedError, match="no such key"):
+        await Worker(queue, [print], Options(queue="gpu", worker="one")).run()
 
 
 async def test_a_function_that_nobody_waits_for_is_cancelled_and_not_answered():
@@ -173,7 +182,7 @@ async def test_a_heartbeat_that_does_not_arrive_is_sent_again():
     async with working(queue, {"work": work}):
         token = queue.put("work", heartbeat=0.003)
         await until(lambda: queue.asked and queue.tasks.empty())
-        queue.errors = [ServerError("busy", 503)]
+        queue.errors = [UnavailableError("busy")]
         await until(lambda: len(queue.beats) >= 2)
         going.set()
         await until(lambda: queue.answers)
@@ -185,18 +194,18 @@ async def test_a_result_that_is_too_large_fails_the_task():
     queue = Queue()
     async with working(queue, {"work": lambda p: p}):
         token = queue.put("work")
-        queue.refused[token] = [ServerError("Request larger than allowed (413)", 413)]
+        queue.refused[token] = [TooLargeError("Request larger than allowed (413)")]
         await until(lambda: queue.answers)
 
     assert "The result is too large" in queue.answers[token]["error"]
 
 
-@pytest.mark.parametrize("status", [409, 404, None])
-async def test_an_answer_that_is_not_taken_ends_nothing_else(status):
+@pytest.mark.parametrize("error", [ConflictError, NotFoundError, UnavailableError])
+async def test_an_answer_that_is_not_taken_ends_nothing_else(error):
     queue = Queue()
     async with working(queue, {"work": lambda p: p}) as worker:
         token = queue.put("work")
-        queue.refused[token] = [ServerError("too late", status)]
+        queue.refused[token] = [error("too late")]
         await until(lambda: queue.asked and not queue.refused[token] and not worker.running)
         other = queue.put("work", {"n": 2})
         await until(lambda: queue.answers)
@@ -253,3 +262,99 @@ async def test_a_function_that_ignores_the_stop_is_cancelled_and_left_to_its_tim
 
     assert cancelled == [True]
     assert queue.answers == {}
+
+
+# --- its life in a program -----------------------------------------------------------------------
+
+
+async def test_a_block_starts_a_worker_and_stops_it():
+    queue = Queue()
+    async with Worker(queue, [repeats], Options(queue="gpu", worker="one")) as worker:
+        token = queue.put("repeats", {"n": 1})
+        await until(lambda: queue.answers)
+        assert worker.functions == ["repeats"]
+
+    assert queue.answers == {token: {"n": 1}}
+    assert queue.left == [("gpu", "one")]
+
+
+async def test_a_block_that_fails_stops_its_worker_and_raises_its_own_error():
+    queue = Queue()
+    queue.errors = [UnauthorizedError("no such key")]
+
+    with pytest.raises(ZeroDivisionError):
+        async with Worker(queue, [repeats], Options(queue="gpu")):
+            raise ZeroDivisionError
+
+
+async def test_a_worker_that_is_refused_says_so_to_whoever_waits_for_it():
+    queue = Queue()
+    queue.errors = [UnauthorizedError("no such key")]
+
+    with pytest.raises(UnauthorizedError):
+        async with Worker(queue, [repeats], Options(queue="gpu")) as worker:
+            await worker.wait()
+
+
+async def test_a_cancelled_run_stops_in_order():
+    queue, ended = Queue(), []
+
+    async def work(params, step):
+        await until(lambda: step.cancelled)
+        ended.append(step.reason)
+
+    worker = Worker(queue, [work], Options(queue="gpu", worker="one"))
+    running = asyncio.ensure_future(worker.run())
+    queue.put("work")
+    await until(lambda: worker.running)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert ended == [STOPPING]
+
+
+async def test_any_thread_may_stop_a_worker():
+    queue = Queue()
+    worker = Worker(queue, [repeats], Options(queue="gpu", worker="one"))
+    running = asyncio.ensure_future(worker.run())
+    await until(lambda: queue.asked)
+    await asyncio.to_thread(worker.stop)
+    await running
+
+    assert queue.left == [("gpu", "one")]
+
+
+async def test_a_worker_that_was_stopped_before_it_runs_takes_nothing():
+    queue = Queue()
+    worker = Worker(queue, [repeats], Options(queue="gpu"))
+    worker.stop()
+    await worker.wait()
+    await worker.run()
+
+    assert queue.asked == []
+
+
+def test_two_workers_of_a_process_have_two_names():
+    assert Options(queue="gpu").worker != Options(queue="gpu").worker
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"queue": "two words"}, "'queue' must be the name of a queue"),
+        ({"slots": 0}, "slots: must be a whole number of at least 1, not 0"),
+        ({"slots": True}, "slots: must be a whole number"),
+        ({"grace_s": -1.0}, "grace_s: must be a number of seconds of at least 0, not -1.0"),
+        ({"grace_s": float("nan")}, "grace_s: must be"),
+        ({"worker": "x" * 256}, "name: must have at most 255 characters"),
+        ({"version": "x" * 256}, "version: must have at most 255 characters"),
+    ],
+)
+def test_an_option_that_is_not_valid_is_named(options, text):
+    with pytest.raises(InvalidError, match=text):
+        Options(**{"queue": "gpu", **options})
+
+
+async def repeats(params):
+    return params

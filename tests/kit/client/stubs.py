@@ -6,32 +6,44 @@ import inspect
 import sys
 
 from xingqiao.composer import NOTHING
+from xingqiao.infra.client.batches import RemoteBatch
 from xingqiao.infra.client.client import Client
 from xingqiao.infra.client.executions import RemoteEntity, RemoteExecution
 from xingqiao.infra.client.schedules import RemoteSchedule
 from xingqiao.infra.client.wrapping import annotation, public
+from xingqiao.infra.worker import Worker
 
 FACES = {
     "BlockingClient": Client,
     "BlockingExecution": RemoteExecution,
     "BlockingEntity": RemoteEntity,
     "BlockingSchedule": RemoteSchedule,
+    "BlockingBatch": RemoteBatch,
+    "BlockingWorker": Worker,
 }
 HEAD = """\
 # Made of the asynchronous classes by `make stubs`.
-from typing import Unpack
+from collections.abc import Callable, Iterable
+from typing import Any, Self, Unpack
 
 from ...composer import JSON, Composition, Outcome
-from ..handles import Document, StartArguments, Telling
+from ..handles import BatchArguments, Document, StartArguments, Telling
 from .wrapping import BlockingListing, Face
 
 __all__ = [
+    "BlockingBatch",
     "BlockingClient",
     "BlockingEntity",
     "BlockingExecution",
     "BlockingListing",
     "BlockingSchedule",
+    "BlockingWorker",
 ]
+"""
+
+MANAGED = """\
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc: object) -> None: ...
 """
 
 
@@ -42,7 +54,8 @@ def stubs():
 
 def _class(name, of):
     members = "".join(_member(each, member) for each, member in public(of))
-    return f"\nclass {name}(Face):\n{members}"
+    managed = MANAGED if hasattr(of, "__aenter__") else ""
+    return f"\nclass {name}(Face):\n{members}{managed}"
 
 
 def _member(name, member):

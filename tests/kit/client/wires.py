@@ -87,10 +87,12 @@ class Scripted:
 
     def __init__(self):
         self.answers, self.requests, self.url = [], [], ""
+        self.connections = 0
         self.gone = asyncio.Event()  # when a client has closed a connection that was held
 
     async def serve(self, reader, writer):
         """Serves one connection of a client."""
+        self.connections += 1
         try:
             while (request := await _read(reader)) is not None:
                 self.requests.append(request)

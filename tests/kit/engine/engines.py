@@ -194,6 +194,7 @@ class World:
         self.engine._inbox.stretching.stop()
         self.engine.answering.stop()
         self.engine.entities.stop()
+        self.engine.limits.close()
         self.engine._waiters.close()
         await self.engine._closing.aclose()
         await self.engine._tasks.__aexit__(None, None, None)

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ....dsl.combinators import (
     actions,
+    chains,
     children,
     concurrency,
     control,
     data,
     errors,
+    limits,
     loops,
     sagas,
     talking,
@@ -356,6 +358,8 @@ COUNTERPARTS: Final[Counterparts] = {
     concurrency.GRAPH: graph,
     concurrency.ASYNC: "nothing starts there that is not waited for",
     children.CHILD: "no execution there has an id of its user's, or an end of its own, as a child has",
+    chains.CONTINUE: "an execution there is one run",
+    limits.LIMIT: "states of different executions wait for each other in no line there",
     # transactions and sagas
     transactions.CALL: "state machines have no entities",
     transactions.PARTICIPANT: "state machines take part in no transactions",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from xingqiao.actions import Bound, Rules, Waiting
+from xingqiao.actions import Rules, Waiting
+from xingqiao.composer import Bound
 from xingqiao.infra.engine.queues.lines import FORGET_MS, MOST_SEEN, Line, Poll
 
 

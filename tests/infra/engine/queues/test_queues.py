@@ -13,6 +13,7 @@ from tests.kit.engine.restarts import restarted
 from xingqiao import composer
 from xingqiao.actions import ConflictError, InvalidError, NotFoundError, UnavailableError
 from xingqiao.infra.engine import EngineSettings, Pacing
+from xingqiao.infra.engine.queues import queues
 from xingqiao.infra.stores import MemoryStore
 
 LOOKING = EngineSettings(pacing=Pacing(look_s=0.001))  # timers look at a clock that tests move
@@ -587,3 +588,15 @@ async def _worked(made):
     task = await taken(made)
     made.token = task["token"]
     await answer(made, task, {"ok": 1})
+
+
+async def test_a_recovery_that_lasts_does_not_stop_all_workers(made, monkeypatch, caplog):
+    """One execution that cannot be loaded is tried again for ever: the tasks of the others are handed out."""
+    monkeypatch.setattr(queues, "OPEN_S", 0.001)
+    waiting = queues.Queues(made.engine._parts, made.engine._tick, made.engine.queues._tokens)
+    assert not waiting._open
+    await waiting.begin(asyncio.Event())
+
+    assert waiting._open
+    assert "before all executions have been recovered" in caplog.text
+    waiting.close()

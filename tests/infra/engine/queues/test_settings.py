@@ -6,7 +6,8 @@ import pytest
 
 from tests.kit.engine.engines import GUEST, begun
 from tests.kit.engine.restarts import restarted
-from xingqiao.actions import Bound, InvalidError, Rules
+from xingqiao.actions import InvalidError, Rules
+from xingqiao.composer import Bound
 from xingqiao.infra.engine.queues.settings import rules_of, shown_rules
 
 ALL = {

@@ -1,0 +1,2 @@
+-- The tables stay as they are. The bodies of executions, activations and histories have shorter forms, which
+-- versions that know five schemas cannot read.
