@@ -8,7 +8,7 @@ from .conductor import reissue
 from .fiber import ROOT
 from .queries import state_of
 from .stretches import Stretch
-from .waits import Invoking, Paused
+from .waits import Acquiring, Hearing, Invoking, Paused, Watching
 
 if TYPE_CHECKING:
     from ..values import JSON
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .forks import Forks
     from .program import Program
     from .queries import QueryState
+
+_IN_ORDER = (Hearing, Watching, Acquiring)
 
 
 class Standing:
@@ -56,6 +58,12 @@ class Standing:
             for fiber in self.fibers.values()
             if isinstance(fiber.wait, Invoking) and fiber.wait.polled
         ]
+
+    @property
+    def since_ms(self) -> int:
+        """The last instant since which a fiber waits in an order of instants; 0 if none does."""
+        waits = (fiber.wait for fiber in self.fibers.values())
+        return max((wait.since_ms for wait in waits if isinstance(wait, _IN_ORDER)), default=0)
 
     @property
     def paused(self) -> bool:

@@ -141,6 +141,7 @@ class Starts:
             self._define(program, origin)
         execution = Execution(id, program, limits)
         run = self._parts.runs[id] = LiveExecution(execution, origin, origin.started_ms)
+        run.offset_ms = origin.started_ms - int(self._clock.elapsed_us() // 1000)
         self._parts.counters.started += 1
         self._tick.gathering.begun.append(run)
         if not origin.express:

@@ -8,6 +8,7 @@ from functools import partial
 import anyio.lowlevel
 import pytest
 
+from tests.kit.actions.things import StandingClock
 from tests.kit.engine.engines import HELD, DyingStore, begun, world
 from tests.kit.engine.infra_clock import FastClock
 from tests.kit.engine.mail import GUEST, kinds, stored, tell, undelivered
@@ -400,6 +401,26 @@ async def test_messages_wait_over_a_restart(tmp_path):
 
         assert await again.result(id) == {"value": 1}
         await again.kill()
+
+
+async def test_who_waited_first_hears_first_when_the_clock_is_set_back_at_a_restart():
+    clock = StandingClock()
+    made = await begun(MemoryStore(), ANSWERS, clock=clock)
+    await made.put(a=None, main=composer.parallel(composer.sequence("a", GO), GO))
+    id = await made.start("main")
+    await made.until(lambda: made.hands.invoked)
+    await made.settle()
+
+    again = await restarted(made, seconds=-60)
+    await again.until(lambda: again.hands.invoked)
+    clock.ms += 1
+    again.hands.finish(again.hands.invoked[0].activation, {})
+    await again.settle()
+    for n in range(2):
+        await tell(again, id, "go", n)
+
+    assert await again.result(id) == {"value": [{"value": 1}, {"value": 0}]}
+    await again.kill()
 
 
 async def test_a_redrive_has_the_messages_that_were_there(made):

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.kit.actions.things import StandingClock
-from tests.kit.engine.engines import GUEST, begun, world
+from tests.kit.engine.engines import GUEST, HELD, begun, world
 from xingqiao import composer
 from xingqiao.infra.clock import SystemClock
 from xingqiao.infra.engine import EngineSettings, Pacing
@@ -82,6 +82,21 @@ async def test_an_instant_comes_when_the_clock_shows_it(clock):
         clock.shift_ms = 2 * HOUR_MS
 
         assert await made.result(id) == {"n": 1}
+
+
+async def test_a_history_goes_on_when_the_clock_is_set_back_after_the_start(clock):
+    async with world(answers={"a": HELD}, clock=clock) as made:
+        await made.put(a=None, main=composer.sequence("a"))
+        id = await made.start("main")
+        await made.until(lambda: made.hands.invoked)
+
+        clock.shift_ms = -HOUR_MS
+        made.hands.finish(made.hands.invoked[0].activation, {})
+
+        await made.result(id)
+        entries = await made.engine.records.history(GUEST, id, after=0, limit=100)
+        instants = [entry["at"] for entry in entries]
+        assert instants == sorted(instants)
 
 
 async def test_an_instant_comes_later_when_the_clock_is_set_back(clock):
