@@ -50,6 +50,19 @@ def test_a_message_that_came_before_is_heard_as_soon_as_it_waits():
     assert not world.messages
 
 
+def test_it_knows_since_when_the_last_of_its_fibers_waits():
+    world = MailWorld(composer.parallel(GO, composer.sequence("a", GO)))
+    assert world.execution.since_ms == 0
+    world.now = 7
+
+    world.complete("a")
+
+    assert world.execution.since_ms == 7
+    world.tell("go", 1)
+    world.tell("go", 2)
+    assert world.execution.since_ms == 0
+
+
 def test_a_payload_that_is_an_error_fails_the_part():
     world = MailWorld(composer.do(GO, composer.select({"was": path("$.error")})))
 
