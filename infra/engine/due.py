@@ -22,8 +22,7 @@ class Due:
     def passed(self, run: LiveExecution, timer: Timer) -> None:
         """Tells a fiber that it has waited for as long as it was to wait."""
         fiber, due_ms, ahead_ms = timer
-        if run.offset_ms is None:
-            run.goes_on(self._clock, ahead_ms)
+        run.ahead_ms(self._clock, ahead_ms)
         if self._named_ms(run, fiber) == due_ms and due_ms > self._clock.now_ms():
             self._alarms.arm(due_ms, run.id, fiber)  # the clock was set back since the start
             return

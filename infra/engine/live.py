@@ -186,16 +186,16 @@ class LiveExecution:
 
     # --- its time ----------------------------------------------------------------------------
 
-    def ahead_ms(self, clock: Clock) -> int:
-        """The difference between its time and the elapsed time, as it was when it came into memory."""
-        if self.offset_ms is None:
-            self.goes_on(clock, clock.now_ms() - int(clock.elapsed_us() // 1000))
-        return self.offset_ms  # type: ignore[return-value]
+    def ahead_ms(self, clock: Clock, before_ms: int | None = None) -> int:
+        """The difference between its time and the elapsed time, as it was when it came into memory.
 
-    def goes_on(self, clock: Clock, ahead_ms: int) -> None:
-        """It is in memory again: its time is so far ahead, or more, so that who waits already is first."""
-        elapsed_ms = int(clock.elapsed_us() // 1000)
-        self.offset_ms = max(ahead_ms, self.execution.since_ms - elapsed_ms)
+        That is the clock's then, or what it was `before_ms` it left; more if a fiber began to wait later than that.
+        """
+        if self.offset_ms is None:
+            elapsed_ms = int(clock.elapsed_us() // 1000)
+            ahead_ms = clock.now_ms() - elapsed_ms if before_ms is None else before_ms
+            self.offset_ms = max(ahead_ms, self.execution.since_ms - elapsed_ms)
+        return self.offset_ms
 
     def now_ms(self, clock: Clock, least_ms: int = 0) -> int:
         """Its time. It goes on whatever the clock is set to, and is never before an instant that it waited for."""

@@ -132,13 +132,21 @@ class held:  # noqa: N801 (in a script it reads as the others do)
     def __init__(self, value=None, *, part="headers"):
         self._value, self._part = {} if value is None else value, part
         self._released, self._loop = asyncio.Event(), None
+        self._lock, self._free = threading.Lock(), False
         self.reached = threading.Event()
 
     def release(self):
-        self._loop.call_soon_threadsafe(self._released.set)
+        """Also before the request has come: on a busy machine its sender may give it up that early."""
+        with self._lock:
+            self._free = True
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._released.set)
 
     async def __call__(self, host, seen, writer):
-        self._loop = asyncio.get_running_loop()
+        with self._lock:
+            self._loop = asyncio.get_running_loop()
+            if self._free:
+                self._released.set()
         body, kind = encoded(self._value)
         sent = head(200, {**kind, "Content-Length": len(body)})
         half = len(body) // 2
