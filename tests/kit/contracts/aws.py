@@ -22,7 +22,7 @@ class Lambda(Strict):
     """A function that is waited for."""
 
     kind, path, broken = "aws:lambda", INVOKE, "yes"
-    late_ms = 2000  # botocore looks up where it is
+    late_ms = 5000  # botocore looks up where it is, and reads its models first
     credentials: ClassVar = {"type": "aws", "access_key_id": KEYS[0], "secret_access_key": SECRET}
 
     takes_tokens_of = None  # what is signed carries no token

@@ -51,7 +51,7 @@ class Row:
     kind = ""
     keyed = False
     broken = "unknown"
-    late_ms = 1000
+    late_ms = 2000
     credentials: ClassVar = {"type": "bearer", "token": SECRET}
 
     def __init__(self, stack, shared):
