@@ -10,6 +10,7 @@ from . import frames, tree
 from .bindings import names_of, with_variables
 from .code import Code, multiple, on_value, outside, product, single
 from .definitions import INLINE, LIBRARY, PRELUDE, REFUSED
+from .destructuring import Taking, destructured, folded_apart, stepped
 from .errors import EvaluationError, ProgramError
 from .formats import FORMATS, formatted
 from .library import FUNCTIONS
@@ -181,7 +182,11 @@ class Compiler:
     def _array(self, node: tree.Array, scope: Scope, paths: bool) -> Code:
         if node.body is None:
             return self._literal(tree.Literal([]), scope, paths)
-        return self._made(frames.collected(self.part(node.body, scope)), paths)
+        items = node.body.items if isinstance(node.body, tree.Comma) else (node.body,)
+        codes = [self.part(item, scope) for item in items]
+        if all(code.single for code in codes):
+            return self._made(product(codes, lambda _, __, values: list(values)), paths)
+        return self._made(frames.collected(frames.sequence(codes)), paths)
 
     def _object(self, node: tree.Object, scope: Scope, paths: bool) -> Code:
         entries = [part for entry in node.entries for part in entry]
@@ -262,11 +267,19 @@ class Compiler:
     # --- names -----------------------------------------------------------------------------------
 
     def _bind(self, node: tree.Bind, scope: Scope, paths: bool) -> Code:
-        source = self.value(node.source, scope, paths)
-        first = node.patterns[0]
+        taking, inner = self._taking(node, scope, paths)
+        body = self.part(node.body, inner, paths)
+        if len(taking.ways) > 1:
+            return destructured(taking, body)
+        return frames.bound(taking.items, body, taking.bind)
+
+    def _taking(
+        self, node: tree.Bind | tree.Fold, scope: Scope, paths: bool
+    ) -> tuple[Taking, Scope]:
+        """`source as pattern ?// pattern`, and the scope with the variables of all patterns."""
+        source, first = self.value(node.source, scope, paths), node.patterns[0]
         if len(node.patterns) == 1 and isinstance(first, tree.VariablePattern):
-            inner = scope.bound("variable", first.name)
-            return frames.bound(source, self.part(node.body, inner, paths))
+            return Taking(source), scope.bound("variable", first.name)
         hidden = self._hide()
         names = list(dict.fromkeys(name for pattern in node.patterns for name in names_of(pattern)))
         given = tree.Array(tree.Comma(tuple(tree.Variable(name, 0) for name in names)))
@@ -278,7 +291,7 @@ class Compiler:
             ways.append(self.value(way, scope.bound("variable", hidden), paths))
         for name in names:
             scope = scope.bound("variable", name)
-        return frames.destructured(source, ways, self.part(node.body, scope, paths))
+        return Taking(source, tuple(ways)), scope
 
     def _hide(self) -> str:
         self._hidden += 1
@@ -303,20 +316,19 @@ class Compiler:
         return body
 
     def _fold(self, node: tree.Fold, scope: Scope, paths: bool) -> Code:
-        pattern, update, extract = node.patterns[0], node.update, node.extract
-        name = getattr(pattern, "name", None) if len(node.patterns) == 1 else None
-        if name is None:
-            name = self._hide()
-            item = tree.Variable(name, 0)
-            update = tree.Bind(item, node.patterns, update)
-            extract = tree.Bind(item, node.patterns, extract) if extract else None
-        source = self.value(node.source, scope, paths)
+        several, place = len(node.patterns) > 1, scope.size
+        around = scope.bound("variable", self._hide()) if several else scope
+        taking, inner = self._taking(node, around, paths)
         start = self.part(node.start, scope, paths)
-        inner = scope.bound("variable", name)
-        updated = self.part(update, inner, paths)
+        update = self.part(node.update, inner, paths)
+        extract = self.part(node.extract, inner, paths) if node.extract else None
+        nothing = (None, None) if paths else None
+        if several:
+            steps = destructured(taking, stepped(place, update, extract, nothing))
+            return folded_apart(start, steps, tell=extract is None)
         if extract is None:
-            return frames.reduced(source, start, updated, (None, None) if paths else None)
-        return frames.folded(source, start, updated, self.part(extract, inner, paths))
+            return frames.reduced(taking.items, start, update, nothing, taking.bind)
+        return frames.folded(taking.items, start, update, extract, taking.bind)
 
     def _define(self, node: tree.Define, scope: Scope, paths: bool) -> Code:
         inner = scope.defined(with_variables(node.function))
@@ -411,7 +423,7 @@ class Compiler:
     def _special(self, node: tree.Call, scope: Scope, paths: bool) -> Code:
         name = node.name
         if name == "empty":
-            return multiple(frames.nothing)
+            return multiple(frames.no_results)
         if name in ("path", "getpath", "_range"):
             return self._pathwise(node, scope, paths)
         if len(node.arguments) == 1:

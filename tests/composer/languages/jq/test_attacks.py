@@ -129,6 +129,17 @@ def test_a_condition_inside_conditions_is_compiled_once():
     assert program.evaluate(True) == [True]
 
 
+def test_a_pattern_inside_patterns_of_folds_is_compiled_once():
+    """It was compiled for the update and again for the extract: each level doubled the work."""
+    key = '"a"'
+    for _ in range(20):
+        key = f"foreach {{a: 0}} as {{({key}): $x}} (0; .; $k)"
+    budget = jq.Budget()
+
+    assert jq.compile(f'"a" as $k | {key}').evaluate(None, budget=budget) == ["a"]
+    assert budget.spent < 1_000
+
+
 def test_what_compiles_to_more_levels_than_python_has_is_refused():
     with pytest.raises(jq.ProgramError, match="too many parts inside each other"):
         jq.compile("any(" * 44 + "." + ";.)" * 44)

@@ -219,6 +219,32 @@ try ([["a","b"],[],{},{"x":null}]|-.) catch .
 {"a":1} as {a:$x} | $x, ({"a":[1]} | . as {$a:[$b]} | [$a,$b]), ({"k":"a","a":5} | . as {k:$k, ("a"):$v} | [$k,$v])
 . as [$a] ?// {b:$b} | [$a,$b]
 [[1,2],[3,4]] | [.[] as [$a,$b] | {$a,$b}], [reduce .[] as [$a,$b] (0; .+$a*$b)], [foreach .[] as [$a,$b] (0; .+$a; [.,$b])]
+[foreach {a:1,b:2} as {("a","b"):$x} (0; .+$x; .)]
+[foreach {a:1,b:2} as {("a","b"):$x} (0; .+$x; [$x,.])]
+[foreach {a:1,b:2} as {("a","b"):$x} (0; .+$x)]
+reduce {a:1,b:2} as {("a","b"):$x} (0; .+$x)
+[foreach ([1],[2,3]) as [$x,$y] ([]; .+[$x,$y]; .)]
+[foreach ({a:1,b:2},{a:3,b:5}) as {("a","b"):$x} (0,1; .+$x,7; [$x,.],9)]
+[foreach ([1],2) as [$x] ?// $x (0; .+$x; [$x,.])]
+[foreach ([1],2) as [$x] ?// $x (0; .+$x; if .>1 then error("x") else [$x,.] end)]
+[foreach ([1],[[2]]) as [$x] ?// [[$x]] (0; .+$x; [$x,.])]
+[foreach ([1],[[2]]) as [$x] ?// [[$x]] (0; .+$x)]
+reduce ([1],[[2]]) as [$x] ?// [[$x]] (0; .+$x)
+reduce ([1],[[2]],[[3]]) as [$x] ?// [[$x]] (0; .+$x)
+[reduce (1,2) as $x (0; empty)]
+[reduce ({a:1}) as {("a","b"):$x} (0; if $x==1 then .+1 else empty end)]
+[reduce ({a:1}) as {("b","a"):$x} (0; if $x==1 then .+1 else empty end)]
+[reduce ({a:1},{a:2}) as {("b","a"):$x} (0,5; [.,$x])]
+[foreach ([1]) as [$x] ?// $x (0; (.+1, error("x")); [$x,.])]
+[foreach ([1]) as [$x] ?// $x (0; .+1; if $x == 1 then (., error("x")) else [$x,.] end)]
+[foreach ([1],[2]) as [$x] ?// $x (0; if $x == 1 then error("x") else [.,$x] end; [$x,.])]
+. as $d | [foreach ([1],[[2]]) as [$x] ?// [[$y]] (0; .+1; [$x,$y])]
+[label $f | foreach ([1],[2]) as [$x] (0; .+$x; if .>1 then break $f else . end)]
+[foreach ([[1,2],[3,4]] | .[]) as [$x,$y] (0; .+$x*$y; [.,$x,$y])]
+[foreach (1,2) as [$x] (0; .; .)]?
+try (reduce (1,2) as [$x] (0; .)) catch .
+try (reduce (1,2) as [$x] ?// {a:$x} (0; .)) catch .
+[foreach {a:{b:1}} as {$a:{$b}} (0; .; [$a,$b])]
 "x" as $x | {$x, "y":1, "\($x)z":2, (1|tostring):3, @base64 "\($x)": 4, if: 5, $__loc__}
 {"a":1,"b":2} | {a, "b", "c\(1)": 3}, {"a b":1}."a b", (."a"), (."a"?), .["a","b"], .["a"]?, (.a?.b?), [.["a","b"]?]
 [[1,2,3]|.[1:]?, .[:1]?, .[0]?, .[(0,1):2]?], [1|.[1:]?, .[0]?, ."a"?, .[]?]
@@ -271,6 +297,34 @@ def test_a_program_has_libjqs_results(program):
         found = str(error)
 
     assert same(found, wanted), (found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("program", "wanted", "libjq_has"),
+    [
+        ("[first([1] as [$x] ?// $x | $x)]", [[1]], [[1, [1]]]),
+        ("[label $f | [1] as [$x] ?// $x | $x, break $f]", [[1]], [[1, [1]]]),
+        (
+            '[([1] as [$x] ?// $x | $x) | if . == 1 then error("z") else . end]',
+            None,
+            [[[1]]],
+        ),
+        ("[path([1] as [$x] | .a)]", [[["a"]]], None),
+        ("[path(reduce [0] as [$x] (.; .[$x]))]", [[[0]]], None),
+    ],
+)
+def test_patterns_differ_from_libjqs_as_intended(program, wanted, libjq_has):
+    """There a `break` and an error further on try the next pattern, and paths end at any pattern."""
+    assert results_of(lambda: jq.compile(program).evaluate(None)) == wanted
+    assert results_of(lambda: libjq.compile(program).input_text("null").all()) == libjq_has
+
+
+def results_of(run):
+    """The results, or None for an error."""
+    try:
+        return run()
+    except (jq.EvaluationError, ValueError):
+        return None
 
 
 @pytest.mark.parametrize(
