@@ -71,7 +71,7 @@ class Lazy:
     def many(self, paths: bool) -> Run:
         run = self._codes[paths]
         if run is None:
-            run = self._codes[paths] = self._compiler.part(self._tree, self._scope, paths).many
+            run = self._codes[paths] = self._compiler.late(self._tree, self._scope, paths).many
         return run
 
 
@@ -107,6 +107,11 @@ class Compiler:
             return run(value, env)
 
         return single(charged)
+
+    def late(self, node: tree.Tree, scope: Scope, paths: bool) -> Code:
+        """A part that is compiled when it runs: its steps do not depend on what was compiled before."""
+        self._parts = 0
+        return self.part(node, scope, paths)
 
     def value(self, node: tree.Tree, scope: Scope, paths: bool) -> Code:
         """The code of a part that reads the value, wherever it stands."""

@@ -194,3 +194,19 @@ def test_an_evaluation_takes_as_many_steps_each_time():
         program.evaluate(None, budget=budget)
 
     assert budgets[0].spent == budgets[1].spent > 100
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_an_evaluation_takes_as_many_steps_whatever_ran_before(count):
+    """Functions are compiled when they are called first; where steps are charged must not depend on that."""
+    parts = " | ".join(". + 1" for _ in range(count))
+    text = f"def f: {parts}; def g: {parts}; def h: {parts}; if . < 5 then f else g end | h"
+    program, fresh = jq.compile(text), [jq.compile(text), jq.compile(text)]
+    spent = [jq.Budget() for _ in range(4)]
+
+    for at, value in enumerate((1, 9)):
+        fresh[at].evaluate(value, budget=spent[at])
+    for at, value in enumerate((9, 1)):
+        program.evaluate(value, budget=spent[2 + at])
+
+    assert [budget.spent for budget in spent[2:]] == [budget.spent for budget in spent[1::-1]]
