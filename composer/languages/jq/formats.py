@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote_to_bytes
 
 from .errors import EvaluationError
 from .numbers import is_number, shown
-from .values import quoted, tojson, told, tostring, wrong
+from .values import paired, quoted, tojson, told, tostring, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .budget import Budget
 
-_HTML: Final = str.maketrans({"<": "&lt;", ">": "&gt;", "&": "&amp;", "'": "&apos;", '"': "&quot;"})
-_TSV: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_ZERO: Final = {"\0": "\\0"}
+_HTML: Final = str.maketrans(
+    {"<": "&lt;", ">": "&gt;", "&": "&amp;", "'": "&apos;", '"': "&quot;", **_ZERO}
+)
+_TSV: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", **_ZERO})
+_CSV: Final = str.maketrans({'"': '""', **_ZERO})
+_SHELL: Final = str.maketrans({"'": "'\\''", **_ZERO})
 _BASE64: Final = re.compile(r"[^A-Za-z0-9+/]")
 _PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
@@ -32,7 +36,7 @@ def _text(budget: Budget, value: Any) -> str:
 
 def _bytes(budget: Budget, value: Any, growth: int) -> bytes:
     """The value as UTF-8, of which each byte may become so many characters."""
-    data = _text(budget, value).encode()
+    data = paired(_text(budget, value)).encode()
     budget.held(len(data) * growth)
     budget.looped(len(data) // 4)
     return data
@@ -53,7 +57,7 @@ def _urid(budget: Budget, value: Any) -> str:
     if _PERCENT.search(text):
         raise wrong(value, "is not a valid uri encoding")
     try:
-        return unquote_to_bytes(text).decode("utf-8")
+        return unquote_to_bytes(paired(text)).decode("utf-8")
     except UnicodeDecodeError:
         raise wrong(value, "is not a valid uri encoding") from None
 
@@ -73,7 +77,7 @@ def _csv(budget: Budget, value: Any) -> str:
     for cell in _row(budget, value, "csv"):
         if isinstance(cell, str):
             budget.characters(len(cell))
-            cells.append('"' + cell.replace('"', '""') + '"')
+            cells.append('"' + cell.translate(_CSV) + '"')
         else:
             cells.append(_plain(budget, cell))
     return _joined(budget, cells, ",")
@@ -107,7 +111,7 @@ def _sh(budget: Budget, value: Any) -> str:
         if isinstance(part, (list, dict)):
             raise wrong(part, "can not be escaped for shell")
         text = _text(budget, part)
-        parts.append("'" + text.replace("'", "'\\''") + "'" if isinstance(part, str) else text)
+        parts.append("'" + text.translate(_SHELL) + "'" if isinstance(part, str) else text)
     return _joined(budget, parts, " ")
 
 
@@ -117,7 +121,7 @@ def _base64(budget: Budget, value: Any) -> str:
 
 def _base64d(budget: Budget, value: Any) -> str:
     text = _text(budget, value)
-    figures = text.rstrip("=")
+    figures = text.partition("=")[0]
     if not _BASE64.search(figures) and len(figures) % 4 == 1:
         raise wrong(text, "trailing base64 byte found")
     if _BASE64.search(figures):
@@ -135,7 +139,7 @@ def _base32d(budget: Budget, value: Any) -> str:
     budget.looped(len(text) // 2)
     try:
         found = base64.b32decode(text + "=" * (-len(text) % 8))
-    except binascii.Error:
+    except ValueError:
         raise EvaluationError(f"string ({quoted(text)}) is not valid base32 data") from None
     return found.decode("utf-8", "replace")
 

@@ -11,12 +11,12 @@ from .matching import Matcher
 from .numbers import is_number, literal, whole
 from .operators import add, split
 from .patterns import Pattern
-from .values import fromjson, kind, quoted, tojson, tostring, wrong
+from .values import REPLACEMENT, fromjson, kind, paired, quoted, tojson, tostring, wrong
 
 if TYPE_CHECKING:
     from .budget import Budget
 
-REPLACEMENT, LAST, SURROGATES = "\ufffd", 0x10FFFF, range(0xD800, 0xE000)
+LAST, SURROGATES = 0x10FFFF, range(0xD800, 0xE000)
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _SPECIAL: Final = re.compile(r"[+-]?(?:nan|infinity)", re.ASCII | re.IGNORECASE)
 _UP: Final = {low: low - 32 for low in range(ord("a"), ord("z") + 1)}
@@ -80,7 +80,7 @@ def explode(budget: Budget, text: Any) -> list[int]:
     found = _text(text, "explode input must be a string")
     budget.members(len(found))
     budget.looped(len(found))
-    return [ord(char) for char in found]
+    return list(map(ord, paired(found)))
 
 
 def implode(budget: Budget, points: Any) -> str:

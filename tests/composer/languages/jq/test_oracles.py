@@ -98,12 +98,9 @@ APART_IN_PATHS = re.compile(r"path\(.* as [\[{]")  # libjq has no paths behind a
 PROGRAMS = st.recursive(st.sampled_from(PATHS + LITERALS), written, max_leaves=5).filter(
     lambda program: not APART_IN_PATHS.search(program)
 )
-CORE = st.recursive(
-    st.sampled_from(PATHS + LITERALS).filter(
-        lambda path: path != ".a[0]?"
-    ),  # purejq hides its error
-    core,
-    max_leaves=5,
+HIDDEN = (".a[0]?", "//")  # purejq hides the errors of these
+CORE = st.recursive(st.sampled_from(PATHS + LITERALS), core, max_leaves=5).filter(
+    lambda program: not any(part in program for part in HIDDEN)
 )
 
 
