@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby, zip_longest
 from typing import Any, Final
 
-from .budget import MAX_LEVELS, Budget
+from .budget import LOOPED, MAX_LEVELS, Budget
 from .errors import EvaluationError
 from .numbers import is_number
 from .operators import add
@@ -65,7 +65,7 @@ def flatten(budget: Budget, value: Any, depth: Any = MAX_LEVELS + 1) -> list[Any
     budget.looped(len(members))
     while depth > 0 and any(isinstance(member, list) for member in members):
         flat: list[Any] = []
-        budget.looped(len(members))
+        budget.spend(1 + len(members) // LOOPED)
         for member in members:
             if isinstance(member, list):
                 budget.members(len(flat) + len(member))
@@ -97,7 +97,7 @@ def from_entries(budget: Budget, value: Any) -> dict[str, Any]:
     entries = list(value.values()) if isinstance(value, dict) else value
     if not isinstance(entries, list):
         raise not_iterable(value)
-    budget.looped(len(entries))
+    budget.spend(2 * len(entries))
     made = {}
     for entry in entries:
         key: Any = None
@@ -126,6 +126,7 @@ def _array(value: Any, other: Any = None) -> list[Any]:
 def _ranked(budget: Budget, value: Any, by: list[Any] | None) -> list[tuple[Any, Any]]:
     """The members with their sorting keys, sorted."""
     members = _array(value, by)
+    budget.spend(1)
     rounds = len(members).bit_length() + 1  # each member is compared about so often
     ranks = [order(key, budget, rounds) for key in (members if by is None else by)]
     budget.looped(len(members))

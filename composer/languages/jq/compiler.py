@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, get_args
 
 from . import frames, tree
 from .bindings import names_of, with_variables
-from .code import Code, multiple, on_value, outside, product, single
+from .code import Code, charged, multiple, on_value, outside, product, single
 from .definitions import INLINE, LIBRARY, PRELUDE, REFUSED
 from .destructuring import Taking, destructured, folded_apart, stepped
 from .errors import EvaluationError, ProgramError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .budget import Budget
     from .machine import Env, Frame, Run
 
-CHARGED = 12  # parts with one result that run in the time of one step
+CHARGED = 4  # parts with one result that run in the time of one step
 SPECIAL: Final = {("empty", 0), ("path", 1), ("getpath", 1), ("recurse", 1), ("repeat", 1)} | {
     ("while", 2), ("until", 2), ("first", 1), ("last", 1), ("_limit", 2), ("_range", 1),
 }  # fmt: skip
@@ -100,13 +100,7 @@ class Compiler:
         if self._parts < CHARGED:
             return code
         self._parts = 0
-        run = code.run
-
-        def charged(value: Any, env: Env) -> Any:
-            env[0].spend(1)
-            return run(value, env)
-
-        return single(charged)
+        return charged(code)
 
     def late(self, node: tree.Tree, scope: Scope, paths: bool) -> Code:
         """A part that is compiled when it runs: its steps do not depend on what was compiled before."""
@@ -140,6 +134,7 @@ class Compiler:
             texts = [
                 part if isinstance(part, str) else form(budget, next(left)) for part in node.parts
             ]
+            budget.spend(1 + len(texts) // 2)
             budget.characters(sum(map(len, texts)))
             return "".join(texts)
 
@@ -147,7 +142,7 @@ class Compiler:
 
     def _format(self, node: tree.Format, _: Scope, paths: bool) -> Code:
         form = self._form(node.name)
-        return self._made(single(lambda value, env: form(env[0], value)), paths)
+        return self._made(charged(single(lambda value, env: form(env[0], value))), paths)
 
     def _form(self, name: str) -> Callable[[Budget, Any], str]:
         if name[1:] in FORMATS:
@@ -209,6 +204,7 @@ class Compiler:
                     raise EvaluationError(f"Cannot use {kind(key)} ({quoted(key)}) as object key")
                 budget.compared(len(key), len(key))
                 made[key] = index(value, key, budget) if same[at // 2] else values[at + 1]
+            budget.spend(len(made) // 2)
             return made
 
         return self._made(product(codes, combine, first_outermost=True), paths)
@@ -397,8 +393,10 @@ class Compiler:
     def _function(self, function: Any, node: tree.Call, scope: Scope) -> Code:
         codes = [self.part(argument, scope) for argument in node.arguments]
         if not codes:
-            return single(lambda value, env: function(env[0], value))
-        return product(codes, lambda budget, value, values: function(budget, value, *values))
+            return charged(single(lambda value, env: function(env[0], value)))
+        return charged(
+            product(codes, lambda budget, value, values: function(budget, value, *values))
+        )
 
     def _called(self, found: Defined, node: tree.Call, scope: Scope, paths: bool) -> Code:
         key = (id(found.function), id(found.scope))

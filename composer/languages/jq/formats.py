@@ -37,6 +37,7 @@ def _text(budget: Budget, value: Any) -> str:
 def _bytes(budget: Budget, value: Any, growth: int) -> bytes:
     """The value as UTF-8, of which each byte may become so many characters."""
     data = paired(_text(budget, value)).encode()
+    budget.spend(1)
     budget.held(len(data) * growth)
     budget.looped(len(data) // 4)
     return data

@@ -33,6 +33,7 @@ def index(target: Any, key: Any, budget: Budget) -> Any:
         return _item(target, key)
     if kinds in (("array", "object"), ("string", "object")):
         low, high = bounds(key, len(target))
+        budget.spend(1)
         budget.members(max(0, high - low))
         return target[low:high]
     if kinds == ("array", "array"):

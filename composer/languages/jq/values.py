@@ -8,7 +8,7 @@ import re
 from itertools import islice
 from typing import Any, Final
 
-from .budget import COMPARED, MAX_LEVELS, NATIVE, TOO_NESTED, Budget
+from .budget import COMPARED, LOOPED, MAX_LEVELS, NATIVE, TOO_NESTED, Budget
 from .errors import BudgetError, EvaluationError
 from .numbers import LARGEST, is_number, literal, shown
 
@@ -293,7 +293,7 @@ def fromjson(text: str, budget: Budget) -> Any:
         EvaluationError: the text is not JSON.
         BudgetError: it is nested too deeply.
     """
-    budget.looped(len(text))
+    budget.spend(1 + len(text) // LOOPED)
     stripped = _halves(_nan(text.strip(" \t\r\n\ufeff")))
     if _WORD.match(stripped):
         return math.nan
