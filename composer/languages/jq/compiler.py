@@ -26,7 +26,7 @@ from .paths import (
 )  # fmt: skip
 from .scopes import Defined, Scope
 from .updates import assigned, listed, modified, updated
-from .values import kind, quoted
+from .values import concatenated, kind, quoted
 
 if TYPE_CHECKING:
     from .budget import Budget
@@ -135,8 +135,7 @@ class Compiler:
                 part if isinstance(part, str) else form(budget, next(left)) for part in node.parts
             ]
             budget.spend(1 + len(texts) // 2)
-            budget.characters(sum(map(len, texts)))
-            return "".join(texts)
+            return concatenated(texts, budget)
 
         return self._made(product([self.part(part, scope) for part in parts], combine), paths)
 

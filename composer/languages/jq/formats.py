@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from .errors import EvaluationError
 from .numbers import is_number, shown
-from .values import paired, quoted, tojson, told, tostring, wrong
+from .values import concatenated, paired, quoted, tojson, told, tostring, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +81,7 @@ def _csv(budget: Budget, value: Any) -> str:
             cells.append('"' + cell.translate(_CSV) + '"')
         else:
             cells.append(_plain(budget, cell))
-    return _joined(budget, cells, ",")
+    return concatenated(cells, budget, ",")
 
 
 def _tsv(budget: Budget, value: Any) -> str:
@@ -89,7 +89,7 @@ def _tsv(budget: Budget, value: Any) -> str:
         _text(budget, cell).translate(_TSV) if isinstance(cell, str) else _plain(budget, cell)
         for cell in _row(budget, value, "tsv")
     ]
-    return _joined(budget, cells, "\t")
+    return concatenated(cells, budget, "\t")
 
 
 def _plain(budget: Budget, cell: Any) -> str:
@@ -97,11 +97,6 @@ def _plain(budget: Budget, cell: Any) -> str:
         told(cell, budget)
         return "" if cell != cell else shown(cell)  # noqa: PLR0124 - NaN
     return {True: "true", False: "false"}.get(cell, "")
-
-
-def _joined(budget: Budget, parts: list[str], sign: str) -> str:
-    budget.characters(sum(map(len, parts)) + len(parts))
-    return sign.join(parts)
 
 
 def _sh(budget: Budget, value: Any) -> str:
@@ -113,7 +108,7 @@ def _sh(budget: Budget, value: Any) -> str:
             raise wrong(part, "can not be escaped for shell")
         text = _text(budget, part)
         parts.append("'" + text.translate(_SHELL) + "'" if isinstance(part, str) else text)
-    return _joined(budget, parts, " ")
+    return concatenated(parts, budget, " ")
 
 
 def _base64(budget: Budget, value: Any) -> str:

@@ -10,8 +10,18 @@ from .errors import EvaluationError
 from .matching import Matcher
 from .numbers import is_number, literal, whole
 from .operators import add, split
+from .paths import member_list
 from .patterns import Pattern
-from .values import REPLACEMENT, fromjson, kind, paired, quoted, tojson, tostring, wrong
+from .values import (
+    REPLACEMENT,
+    concatenated,
+    fromjson,
+    kind,
+    paired,
+    tojson,
+    tostring,
+    wrong,
+)
 
 if TYPE_CHECKING:
     from .budget import Budget
@@ -103,7 +113,7 @@ def splitted(budget: Budget, text: Any, separator: Any) -> list[str]:
 
 
 def joined(budget: Budget, parts: Any, separator: Any) -> Any:
-    found = _members(parts)
+    found = member_list(parts)
     if not found:
         return ""
     budget.looped(len(found))
@@ -118,24 +128,11 @@ def joined(budget: Budget, parts: Any, separator: Any) -> Any:
         else:
             before = ""
             if at and isinstance(separator, str):
-                before = _all_joined(budget, [*texts, ""], separator)
+                before = concatenated([*texts, ""], budget, separator)
             return add(before, part, budget)
     if not isinstance(separator, str):
         return texts[0] if len(texts) == 1 else add(texts[0], separator, budget)
-    return _all_joined(budget, texts, separator)
-
-
-def _all_joined(budget: Budget, texts: list[str], separator: str) -> str:
-    budget.characters(sum(map(len, texts)) + len(separator) * len(texts))
-    return separator.join(texts)
-
-
-def _members(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, list):
-        return value
-    raise EvaluationError(f"Cannot iterate over {kind(value)} ({quoted(value)})")
+    return concatenated(texts, budget, separator)
 
 
 def tonumber(budget: Budget, value: Any) -> Any:

@@ -259,6 +259,12 @@ def _write(value: Any, write: Any, budget: Budget) -> None:
         write(_scalar(value))
 
 
+def concatenated(texts: list[str], budget: Budget, separator: str = "") -> str:
+    """The texts as one, counted before it is made."""
+    budget.characters(sum(map(len, texts)) + len(separator) * len(texts))
+    return separator.join(texts)
+
+
 def tostring(value: Any, budget: Budget) -> str:
     return value if isinstance(value, str) else tojson(value, budget)
 
