@@ -45,15 +45,17 @@ def destructured(taking: Taking, body: Code) -> Code:
     def frame(value: Any, env: Env) -> Frame:
         items = values(value, env)
         while (item := (yield items)) is not END:
-            for way in ways:
+            at = 0
+            while True:
                 try:
-                    takes = way(value, (*env, item))
+                    takes = ways[at](value, (*env, item))
                     while (taken := (yield takes)) is not END:
                         results = run(value, (*env, *taken))
                         while (result := (yield results)) is not END:
                             yield result
                 except EvaluationError:
-                    if way is ways[-1]:
+                    at += 1
+                    if at == len(ways):
                         raise
                 else:
                     break

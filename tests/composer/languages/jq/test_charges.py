@@ -85,6 +85,11 @@ def test_each_call_in_a_part_with_one_result_costs_a_step(call):
     assert budget.spent >= 40
 
 
+def test_a_part_with_one_result_ends_at_the_bound():
+    with pytest.raises(jq.BudgetError, match="more than 10 steps"):
+        jq.compile(" | ".join(["length"] * 40)).evaluate("text", budget=jq.Budget(10))
+
+
 @pytest.mark.parametrize(
     "pattern",
     [
