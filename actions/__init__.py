@@ -46,6 +46,7 @@ from .batches import (
     batch_of,
 )
 from .catalog import SYSTEM, Catalog, Change
+from .cloudevents import CloudEvent, read_cloud_event
 from .clouds import AZURE, CLOUDEVENTS, DURABLE, GCP, HEADER, HTTP, LAMBDA, RESERVED, STATES, WHISK
 from .coded import Code, Inline
 from .composed import MAX_SEQUENCE, Composed
@@ -312,6 +313,7 @@ __all__ = [
     "Clock",
     "Closed",
     "ClosedError",
+    "CloudEvent",
     "Code",
     "Completion",
     "Composed",
@@ -457,6 +459,7 @@ __all__ = [
     "planned",
     "planned_schedules",
     "qualified",
+    "read_cloud_event",
     "record",
     "refuse_ended",
     "request_id",

@@ -155,6 +155,10 @@ class Completion:
     ticket: dict[str, JSON] | None = field(default=None, repr=False)
     text: bytes | None = field(default=None, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        if self.ended_ms < self.started_ms:  # the clock was set back in between
+            object.__setattr__(self, "ended_ms", self.started_ms)
+
     @property
     def elsewhere(self) -> dict[str, JSON] | None:
         """The cloud where it ran, as histories and records show it; None if it ran here."""

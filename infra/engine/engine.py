@@ -300,7 +300,7 @@ class Engine:
 
     def _longest(self, instants_ms: Iterable[int]) -> int:
         now_ms = self._parts.clock.now_ms()
-        return max((now_ms - since_ms for since_ms in instants_ms), default=0) // 1000
+        return max(0, now_ms - min(instants_ms, default=now_ms)) // 1000
 
     # --- actions -----------------------------------------------------------------------------
 

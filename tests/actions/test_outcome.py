@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from xingqiao.actions.outcome import FAILURES, FailureKind, Remoted, outcome_of, status_of
+from xingqiao.actions.outcome import (
+    FAILURES,
+    Completion,
+    FailureKind,
+    Remoted,
+    outcome_of,
+    status_of,
+)
 from xingqiao.composer import RUN_TIMED_OUT, Failure, Success
 from xingqiao.composer.machine.sagas.compensations import UNKNOWN
 from xingqiao.composer.machine.transactions.coordinator import CONFLICT, NEVER_RAN, RETRYABLE
@@ -26,6 +33,11 @@ from xingqiao.transactions import errors
 )
 def test_an_object_with_an_error_is_an_applications_failure(result, expected):
     assert outcome_of(result) == expected
+
+
+def test_an_invocation_does_not_end_before_it_began():
+    """The clock may be set back in between."""
+    assert Completion(Success({}), 10, 7).ended_ms == 10
 
 
 STATUS = {

@@ -10,7 +10,9 @@ input. `import`, `include`, `input`, `inputs`, `halt` and functions of files are
 
 Intended differences from jq 1.8: a whole number keeps all its digits until it is reckoned with, and a
 number with a fraction is a double at once; values nest 240 levels deep; a text of JSON that cannot be
-read has another message; `while` and `until` use one result of their condition.
+read has another message; `while` and `until` use one result of their condition; only an error of a
+pattern or of what is done with its variables tries the pattern after `?//`; and patterns may stand
+where paths are asked for.
 """
 
 from .budget import MAX_DEPTH, MAX_LEVELS, MAX_SIZE, MAX_STEPS, Budget

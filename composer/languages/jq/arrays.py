@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import groupby, zip_longest
 from typing import Any, Final
 
-from .budget import MAX_LEVELS, Budget
+from .budget import LOOPED, MAX_LEVELS, Budget
 from .errors import EvaluationError
 from .numbers import is_number
 from .operators import add
-from .paths import checked_path, delpaths, has, index, indices, not_iterable, setpath
+from .paths import checked_path, delpaths, has, index, indices, member_list, not_iterable, setpath
 from .texts import positions
-from .values import both_wrong, equal, kind, less, order, quoted, wrong
+from .values import both_wrong, concatenated, equal, kind, less, order, quoted, truthy, wrong
 
 
 def keys(budget: Budget, value: Any, ordered: bool) -> list[Any]:
@@ -37,14 +37,11 @@ def length(_: Budget, value: Any) -> Any:
 
 def total(budget: Budget, value: Any) -> Any:
     """`add`: the sum of the members, counted before it is made."""
-    members = value.values() if isinstance(value, dict) else value
-    if not isinstance(value, (list, dict)):
-        raise not_iterable(value)
-    budget.looped(len(value))
+    members = member_list(value)
+    budget.looped(len(members))
     kinds = set(map(type, members))
     if kinds == {str}:
-        budget.characters(sum(map(len, members)))
-        return "".join(members)
+        return concatenated(members, budget)
     if kinds == {list}:
         budget.members(sum(map(len, members)))
         return [part for member in members for part in member]
@@ -59,13 +56,11 @@ def flatten(budget: Budget, value: Any, depth: Any = MAX_LEVELS + 1) -> list[Any
         depth = MAX_LEVELS + 1
     if depth < 0:
         raise EvaluationError("flatten depth must not be negative")
-    members = list(value.values()) if isinstance(value, dict) else value
-    if not isinstance(members, list):
-        raise not_iterable(value)
+    members = member_list(value)
     budget.looped(len(members))
     while depth > 0 and any(isinstance(member, list) for member in members):
         flat: list[Any] = []
-        budget.looped(len(members))
+        budget.spend(1 + len(members) // LOOPED)
         for member in members:
             if isinstance(member, list):
                 budget.members(len(flat) + len(member))
@@ -94,16 +89,14 @@ def to_entries(budget: Budget, value: Any) -> list[Any]:
 
 
 def from_entries(budget: Budget, value: Any) -> dict[str, Any]:
-    entries = list(value.values()) if isinstance(value, dict) else value
-    if not isinstance(entries, list):
-        raise not_iterable(value)
-    budget.looped(len(entries))
+    entries = member_list(value)
+    budget.spend(2 * len(entries))
     made = {}
     for entry in entries:
         key: Any = None
         for name in ("key", "Key", "name", "Name", "k", "K"):
             key = index(entry, name, budget)
-            if key is not None and key is not False:
+            if truthy(key):
                 break
         if key is None or isinstance(key, (list, dict)):
             raise EvaluationError(f"Cannot use {kind(key)} ({quoted(key)}) as object key")
@@ -126,6 +119,7 @@ def _array(value: Any, other: Any = None) -> list[Any]:
 def _ranked(budget: Budget, value: Any, by: list[Any] | None) -> list[tuple[Any, Any]]:
     """The members with their sorting keys, sorted."""
     members = _array(value, by)
+    budget.spend(1)
     rounds = len(members).bit_length() + 1  # each member is compared about so often
     ranks = [order(key, budget, rounds) for key in (members if by is None else by)]
     budget.looped(len(members))

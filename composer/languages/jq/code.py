@@ -36,6 +36,22 @@ def multiple(run: Run) -> Code:
     return Code(run, single=False)
 
 
+def charged(code: Code) -> Code:
+    """The code, which costs a step if it is single: a frame is counted where it runs."""
+    if not code.single:
+        return code
+    run = code.run
+
+    def counted(value: Any, env: Env) -> Any:
+        budget = env[0]
+        budget.left -= 1
+        if budget.left < 0:
+            raise budget.overlong()
+        return run(value, env)
+
+    return single(counted)
+
+
 def on_value(code: Code) -> Code:
     """The code for a pair of path and value, of which it reads the value only."""
     run = code.run

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, get_args
 
 from . import frames, tree
 from .bindings import names_of, with_variables
-from .code import Code, multiple, on_value, outside, product, single
+from .code import Code, charged, multiple, on_value, outside, product, single
 from .definitions import INLINE, LIBRARY, PRELUDE, REFUSED
+from .destructuring import Taking, destructured, folded_apart, stepped
 from .errors import EvaluationError, ProgramError
 from .formats import FORMATS, formatted
 from .library import FUNCTIONS
@@ -25,13 +26,13 @@ from .paths import (
 )  # fmt: skip
 from .scopes import Defined, Scope
 from .updates import assigned, listed, modified, updated
-from .values import kind, quoted
+from .values import concatenated, kind, quoted
 
 if TYPE_CHECKING:
     from .budget import Budget
     from .machine import Env, Frame, Run
 
-CHARGED = 12  # parts with one result that run in the time of one step
+CHARGED = 4  # parts with one result that run in the time of one step
 SPECIAL: Final = {("empty", 0), ("path", 1), ("getpath", 1), ("recurse", 1), ("repeat", 1)} | {
     ("while", 2), ("until", 2), ("first", 1), ("last", 1), ("_limit", 2), ("_range", 1),
 }  # fmt: skip
@@ -70,7 +71,7 @@ class Lazy:
     def many(self, paths: bool) -> Run:
         run = self._codes[paths]
         if run is None:
-            run = self._codes[paths] = self._compiler.part(self._tree, self._scope, paths).many
+            run = self._codes[paths] = self._compiler.late(self._tree, self._scope, paths).many
         return run
 
 
@@ -99,13 +100,12 @@ class Compiler:
         if self._parts < CHARGED:
             return code
         self._parts = 0
-        run = code.run
+        return charged(code)
 
-        def charged(value: Any, env: Env) -> Any:
-            env[0].spend(1)
-            return run(value, env)
-
-        return single(charged)
+    def late(self, node: tree.Tree, scope: Scope, paths: bool) -> Code:
+        """A part that is compiled when it runs: its steps do not depend on what was compiled before."""
+        self._parts = 0
+        return self.part(node, scope, paths)
 
     def value(self, node: tree.Tree, scope: Scope, paths: bool) -> Code:
         """The code of a part that reads the value, wherever it stands."""
@@ -134,14 +134,14 @@ class Compiler:
             texts = [
                 part if isinstance(part, str) else form(budget, next(left)) for part in node.parts
             ]
-            budget.characters(sum(map(len, texts)))
-            return "".join(texts)
+            budget.spend(1 + len(texts) // 2)
+            return concatenated(texts, budget)
 
         return self._made(product([self.part(part, scope) for part in parts], combine), paths)
 
     def _format(self, node: tree.Format, _: Scope, paths: bool) -> Code:
         form = self._form(node.name)
-        return self._made(single(lambda value, env: form(env[0], value)), paths)
+        return self._made(charged(single(lambda value, env: form(env[0], value))), paths)
 
     def _form(self, name: str) -> Callable[[Budget, Any], str]:
         if name[1:] in FORMATS:
@@ -181,7 +181,11 @@ class Compiler:
     def _array(self, node: tree.Array, scope: Scope, paths: bool) -> Code:
         if node.body is None:
             return self._literal(tree.Literal([]), scope, paths)
-        return self._made(frames.collected(self.part(node.body, scope)), paths)
+        items = node.body.items if isinstance(node.body, tree.Comma) else (node.body,)
+        codes = [self.part(item, scope) for item in items]
+        if all(code.single for code in codes):
+            return self._made(product(codes, lambda _, __, values: list(values)), paths)
+        return self._made(frames.collected(frames.sequence(codes)), paths)
 
     def _object(self, node: tree.Object, scope: Scope, paths: bool) -> Code:
         entries = [part for entry in node.entries for part in entry]
@@ -199,6 +203,7 @@ class Compiler:
                     raise EvaluationError(f"Cannot use {kind(key)} ({quoted(key)}) as object key")
                 budget.compared(len(key), len(key))
                 made[key] = index(value, key, budget) if same[at // 2] else values[at + 1]
+            budget.spend(len(made) // 2)
             return made
 
         return self._made(product(codes, combine, first_outermost=True), paths)
@@ -262,11 +267,19 @@ class Compiler:
     # --- names -----------------------------------------------------------------------------------
 
     def _bind(self, node: tree.Bind, scope: Scope, paths: bool) -> Code:
-        source = self.value(node.source, scope, paths)
-        first = node.patterns[0]
+        taking, inner = self._taking(node, scope, paths)
+        body = self.part(node.body, inner, paths)
+        if len(taking.ways) > 1:
+            return destructured(taking, body)
+        return frames.bound(taking.items, body, taking.bind)
+
+    def _taking(
+        self, node: tree.Bind | tree.Fold, scope: Scope, paths: bool
+    ) -> tuple[Taking, Scope]:
+        """`source as pattern ?// pattern`, and the scope with the variables of all patterns."""
+        source, first = self.value(node.source, scope, paths), node.patterns[0]
         if len(node.patterns) == 1 and isinstance(first, tree.VariablePattern):
-            inner = scope.bound("variable", first.name)
-            return frames.bound(source, self.part(node.body, inner, paths))
+            return Taking(source), scope.bound("variable", first.name)
         hidden = self._hide()
         names = list(dict.fromkeys(name for pattern in node.patterns for name in names_of(pattern)))
         given = tree.Array(tree.Comma(tuple(tree.Variable(name, 0) for name in names)))
@@ -278,7 +291,7 @@ class Compiler:
             ways.append(self.value(way, scope.bound("variable", hidden), paths))
         for name in names:
             scope = scope.bound("variable", name)
-        return frames.destructured(source, ways, self.part(node.body, scope, paths))
+        return Taking(source, tuple(ways)), scope
 
     def _hide(self) -> str:
         self._hidden += 1
@@ -303,20 +316,19 @@ class Compiler:
         return body
 
     def _fold(self, node: tree.Fold, scope: Scope, paths: bool) -> Code:
-        pattern, update, extract = node.patterns[0], node.update, node.extract
-        name = getattr(pattern, "name", None) if len(node.patterns) == 1 else None
-        if name is None:
-            name = self._hide()
-            item = tree.Variable(name, 0)
-            update = tree.Bind(item, node.patterns, update)
-            extract = tree.Bind(item, node.patterns, extract) if extract else None
-        source = self.value(node.source, scope, paths)
+        several, place = len(node.patterns) > 1, scope.size
+        around = scope.bound("variable", self._hide()) if several else scope
+        taking, inner = self._taking(node, around, paths)
         start = self.part(node.start, scope, paths)
-        inner = scope.bound("variable", name)
-        updated = self.part(update, inner, paths)
+        update = self.part(node.update, inner, paths)
+        extract = self.part(node.extract, inner, paths) if node.extract else None
+        nothing = (None, None) if paths else None
+        if several:
+            steps = destructured(taking, stepped(place, update, extract, nothing))
+            return folded_apart(start, steps, tell=extract is None)
         if extract is None:
-            return frames.reduced(source, start, updated, (None, None) if paths else None)
-        return frames.folded(source, start, updated, self.part(extract, inner, paths))
+            return frames.reduced(taking.items, start, update, nothing, taking.bind)
+        return frames.folded(taking.items, start, update, extract, taking.bind)
 
     def _define(self, node: tree.Define, scope: Scope, paths: bool) -> Code:
         inner = scope.defined(with_variables(node.function))
@@ -380,8 +392,10 @@ class Compiler:
     def _function(self, function: Any, node: tree.Call, scope: Scope) -> Code:
         codes = [self.part(argument, scope) for argument in node.arguments]
         if not codes:
-            return single(lambda value, env: function(env[0], value))
-        return product(codes, lambda budget, value, values: function(budget, value, *values))
+            return charged(single(lambda value, env: function(env[0], value)))
+        return charged(
+            product(codes, lambda budget, value, values: function(budget, value, *values))
+        )
 
     def _called(self, found: Defined, node: tree.Call, scope: Scope, paths: bool) -> Code:
         key = (id(found.function), id(found.scope))
@@ -411,7 +425,7 @@ class Compiler:
     def _special(self, node: tree.Call, scope: Scope, paths: bool) -> Code:
         name = node.name
         if name == "empty":
-            return multiple(frames.nothing)
+            return multiple(frames.no_results)
         if name in ("path", "getpath", "_range"):
             return self._pathwise(node, scope, paths)
         if len(node.arguments) == 1:

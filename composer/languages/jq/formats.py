@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote_to_bytes
 
 from .errors import EvaluationError
 from .numbers import is_number, shown
-from .values import quoted, tojson, told, tostring, wrong
+from .values import concatenated, paired, quoted, tojson, told, tostring, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .budget import Budget
 
-_HTML: Final = str.maketrans({"<": "&lt;", ">": "&gt;", "&": "&amp;", "'": "&apos;", '"': "&quot;"})
-_TSV: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_ZERO: Final = {"\0": "\\0"}
+_HTML: Final = str.maketrans(
+    {"<": "&lt;", ">": "&gt;", "&": "&amp;", "'": "&apos;", '"': "&quot;", **_ZERO}
+)
+_TSV: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", **_ZERO})
+_CSV: Final = str.maketrans({'"': '""', **_ZERO})
+_SHELL: Final = str.maketrans({"'": "'\\''", **_ZERO})
 _BASE64: Final = re.compile(r"[^A-Za-z0-9+/]")
 _PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
@@ -32,7 +36,8 @@ def _text(budget: Budget, value: Any) -> str:
 
 def _bytes(budget: Budget, value: Any, growth: int) -> bytes:
     """The value as UTF-8, of which each byte may become so many characters."""
-    data = _text(budget, value).encode()
+    data = paired(_text(budget, value)).encode()
+    budget.spend(1)
     budget.held(len(data) * growth)
     budget.looped(len(data) // 4)
     return data
@@ -53,7 +58,7 @@ def _urid(budget: Budget, value: Any) -> str:
     if _PERCENT.search(text):
         raise wrong(value, "is not a valid uri encoding")
     try:
-        return unquote_to_bytes(text).decode("utf-8")
+        return unquote_to_bytes(paired(text)).decode("utf-8")
     except UnicodeDecodeError:
         raise wrong(value, "is not a valid uri encoding") from None
 
@@ -73,10 +78,10 @@ def _csv(budget: Budget, value: Any) -> str:
     for cell in _row(budget, value, "csv"):
         if isinstance(cell, str):
             budget.characters(len(cell))
-            cells.append('"' + cell.replace('"', '""') + '"')
+            cells.append('"' + cell.translate(_CSV) + '"')
         else:
             cells.append(_plain(budget, cell))
-    return _joined(budget, cells, ",")
+    return concatenated(cells, budget, ",")
 
 
 def _tsv(budget: Budget, value: Any) -> str:
@@ -84,7 +89,7 @@ def _tsv(budget: Budget, value: Any) -> str:
         _text(budget, cell).translate(_TSV) if isinstance(cell, str) else _plain(budget, cell)
         for cell in _row(budget, value, "tsv")
     ]
-    return _joined(budget, cells, "\t")
+    return concatenated(cells, budget, "\t")
 
 
 def _plain(budget: Budget, cell: Any) -> str:
@@ -92,11 +97,6 @@ def _plain(budget: Budget, cell: Any) -> str:
         told(cell, budget)
         return "" if cell != cell else shown(cell)  # noqa: PLR0124 - NaN
     return {True: "true", False: "false"}.get(cell, "")
-
-
-def _joined(budget: Budget, parts: list[str], sign: str) -> str:
-    budget.characters(sum(map(len, parts)) + len(parts))
-    return sign.join(parts)
 
 
 def _sh(budget: Budget, value: Any) -> str:
@@ -107,8 +107,8 @@ def _sh(budget: Budget, value: Any) -> str:
         if isinstance(part, (list, dict)):
             raise wrong(part, "can not be escaped for shell")
         text = _text(budget, part)
-        parts.append("'" + text.replace("'", "'\\''") + "'" if isinstance(part, str) else text)
-    return _joined(budget, parts, " ")
+        parts.append("'" + text.translate(_SHELL) + "'" if isinstance(part, str) else text)
+    return concatenated(parts, budget, " ")
 
 
 def _base64(budget: Budget, value: Any) -> str:
@@ -117,7 +117,7 @@ def _base64(budget: Budget, value: Any) -> str:
 
 def _base64d(budget: Budget, value: Any) -> str:
     text = _text(budget, value)
-    figures = text.rstrip("=")
+    figures = text.partition("=")[0]
     if not _BASE64.search(figures) and len(figures) % 4 == 1:
         raise wrong(text, "trailing base64 byte found")
     if _BASE64.search(figures):
@@ -135,7 +135,7 @@ def _base32d(budget: Budget, value: Any) -> str:
     budget.looped(len(text) // 2)
     try:
         found = base64.b32decode(text + "=" * (-len(text) % 8))
-    except binascii.Error:
+    except ValueError:
         raise EvaluationError(f"string ({quoted(text)}) is not valid base32 data") from None
     return found.decode("utf-8", "replace")
 

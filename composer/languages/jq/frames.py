@@ -12,6 +12,7 @@ from .numbers import reckoned
 from .values import truthy
 
 Of = Callable[[Any], Any]  # the value of what a part passes on: itself, or the second of a pair
+Bind = Callable[[Env, Any], Env]  # what an item binds: itself, or (`spread`) each of its members
 
 
 def piped(left: Code, right: Code) -> Code:
@@ -40,6 +41,8 @@ def piped(left: Code, right: Code) -> Code:
 def sequence(codes: list[Code]) -> Code:
     """`a, b, c`: the last is in tail position."""
     *before, last = codes
+    if not before:
+        return last
     steps = [(code.run, code.single) for code in before]
     end = last.many
 
@@ -77,8 +80,6 @@ def each(items: Callable[[Any], Any], target: Code) -> Code:
 def collected(body: Code) -> Code:
     """`[body]`."""
     run = body.run
-    if body.single:
-        return single(lambda value, env: [run(value, env)])
 
     def frame(value: Any, env: Env) -> Frame:
         found: list[Any] = []
@@ -207,53 +208,39 @@ def broken(place: int) -> Code:
     return multiple(frame)
 
 
-def bound(source: Code, body: Code) -> Code:
+def alone(env: Env, item: Any) -> Env:
+    return (*env, item)
+
+
+def spread(env: Env, item: Any) -> Env:
+    return (*env, *item)
+
+
+def bound(source: Code, body: Code, bind: Bind = alone) -> Code:
     """`source as $x | body`."""
     values, run = source.run, body.run
     if source.single:
-        return Code(lambda value, env: run(value, (*env, values(value, env))), body.single)
-    many = body.many
+        return Code(lambda value, env: run(value, bind(env, values(value, env))), body.single)
+    if body.single:
+
+        def mapped(value: Any, env: Env) -> Frame:
+            inner = values(value, env)
+            while (result := (yield inner)) is not END:
+                yield run(value, bind(env, result))
+
+        return multiple(mapped)
 
     def frame(value: Any, env: Env) -> Frame:
         outer = values(value, env)
         while (result := (yield outer)) is not END:
-            inner = many(value, (*env, result))
+            inner = run(value, bind(env, result))
             while (last := (yield inner)) is not END:
                 yield last
 
     return multiple(frame)
 
 
-def destructured(source: Code, ways: list[Code], body: Code) -> Code:
-    """`source as pattern ?// pattern | body`: an error, also of the body, tries the next pattern.
-
-    Each way has an array of the variables' values as its result.
-    """
-    values, patterns, run = source.many, [way.many for way in ways], body.many
-
-    @catching
-    def frame(value: Any, env: Env) -> Frame:
-        sources = values(value, env)
-        while (found := (yield sources)) is not END:
-            at = 0
-            while True:
-                try:
-                    outer = patterns[at](value, (*env, found))
-                    while (taken := (yield outer)) is not END:
-                        inner = run(value, (*env, *taken))
-                        while (result := (yield inner)) is not END:
-                            yield result
-                except EvaluationError:
-                    at += 1
-                    if at == len(patterns):
-                        raise
-                else:
-                    break
-
-    return multiple(frame)
-
-
-def reduced(source: Code, start: Code, update: Code, nothing: Any) -> Code:
+def reduced(source: Code, start: Code, update: Code, nothing: Any, bind: Bind = alone) -> Code:
     """`reduce`: the last result of the update counts; `nothing` stands for none."""
     values, starts = source.many, start.many
     run = update.run
@@ -265,9 +252,9 @@ def reduced(source: Code, start: Code, update: Code, nothing: Any) -> Code:
             inner = values(value, env)
             while (item := (yield inner)) is not END:
                 if is_single:
-                    state = run(state, (*env, item))
+                    state = run(state, bind(env, item))
                     continue
-                updates = run(state, (*env, item))
+                updates = run(state, bind(env, item))
                 state = nothing
                 while (result := (yield updates)) is not END:
                     state = result
@@ -276,7 +263,7 @@ def reduced(source: Code, start: Code, update: Code, nothing: Any) -> Code:
     return multiple(frame)
 
 
-def folded(source: Code, start: Code, update: Code, extract: Code) -> Code:
+def folded(source: Code, start: Code, update: Code, extract: Code, bind: Bind = alone) -> Code:
     """`foreach`."""
     values, starts, updated, extracted = source.many, start.many, update.many, extract.many
 
@@ -285,7 +272,7 @@ def folded(source: Code, start: Code, update: Code, extract: Code) -> Code:
         while (state := (yield outer)) is not END:
             inner = values(value, env)
             while (item := (yield inner)) is not END:
-                inside = (*env, item)
+                inside = bind(env, item)
                 updates = updated(state, inside)
                 while (result := (yield updates)) is not END:
                     state = result
@@ -426,7 +413,7 @@ def limited(count: Code, body: Code) -> Code:
     return multiple(frame)
 
 
-def nothing(_: Any, __: Env) -> Frame:
+def no_results(_: Any, __: Env) -> Frame:
     """`empty`."""
     return
     yield

@@ -76,6 +76,7 @@ def _repeated(text: str, times: Number, budget: Budget) -> str | None:
     count = whole(times)
     if not text or not count:
         return ""
+    budget.spend(1)
     budget.characters(len(text) * count)
     return text * count
 

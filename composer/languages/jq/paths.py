@@ -33,6 +33,7 @@ def index(target: Any, key: Any, budget: Budget) -> Any:
         return _item(target, key)
     if kinds in (("array", "object"), ("string", "object")):
         low, high = bounds(key, len(target))
+        budget.spend(1)
         budget.members(max(0, high - low))
         return target[low:high]
     if kinds == ("array", "array"):
@@ -49,9 +50,14 @@ def _unfit(target: Any, key: Any) -> EvaluationError:
 def _item(target: list[Any], key: Any) -> Any:
     if math.isnan(key):
         return None
-    at = whole(math.floor(key) if abs(key) < MAX_INDEX else key)
-    at += len(target) * (at < 0)
+    at = _place(key, len(target))
     return target[at] if 0 <= at < len(target) else None
+
+
+def _place(key: Any, length: int) -> int:
+    """The index that a number (not NaN) says in an array of so many members."""
+    at = whole(math.floor(key) if abs(key) < MAX_INDEX else key)
+    return at + length * (at < 0)
 
 
 def bounds(key: Any, length: int) -> tuple[int, int]:
@@ -93,6 +99,11 @@ def members(value: Any) -> Iterator[Any]:
     if type(value) is dict:
         return iter(value.values())
     raise not_iterable(value)
+
+
+def member_list(value: Any) -> list[Any]:
+    """The members of an array or object. Raises EvaluationError for any other value."""
+    return value if type(value) is list else list(members(value))
 
 
 def keyed(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -159,8 +170,7 @@ def put(target: Any, key: Any, new: Any, budget: Budget) -> Any:
 def _put_item(target: list[Any], key: Any, new: Any, budget: Budget) -> list[Any]:
     if math.isnan(key):
         raise EvaluationError("Cannot set array element at NaN index")
-    at = whole(math.floor(key) if abs(key) < MAX_INDEX else key)
-    at += len(target) * (at < 0)
+    at = _place(key, len(target))
     if at < 0:
         raise EvaluationError("Out of bounds negative array index")
     if at > MAX_INDEX:
@@ -226,8 +236,7 @@ def _deleted(value: Any, keys: list[Any], budget: Budget) -> Any:
         elif not is_number(key):
             raise EvaluationError(f"Cannot delete {kind(key)} element of array")
         elif not math.isnan(key):
-            at = whole(math.floor(key) if abs(key) < MAX_INDEX else key)
-            dropped.add(at + len(value) * (at < 0))
+            dropped.add(_place(key, len(value)))
     return [member for at, member in enumerate(value) if at not in dropped]
 
 

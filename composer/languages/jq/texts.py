@@ -10,13 +10,23 @@ from .errors import EvaluationError
 from .matching import Matcher
 from .numbers import is_number, literal, whole
 from .operators import add, split
+from .paths import member_list
 from .patterns import Pattern
-from .values import fromjson, kind, quoted, tojson, tostring, wrong
+from .values import (
+    REPLACEMENT,
+    concatenated,
+    fromjson,
+    kind,
+    paired,
+    tojson,
+    tostring,
+    wrong,
+)
 
 if TYPE_CHECKING:
     from .budget import Budget
 
-REPLACEMENT, LAST, SURROGATES = "\ufffd", 0x10FFFF, range(0xD800, 0xE000)
+LAST, SURROGATES = 0x10FFFF, range(0xD800, 0xE000)
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _SPECIAL: Final = re.compile(r"[+-]?(?:nan|infinity)", re.ASCII | re.IGNORECASE)
 _UP: Final = {low: low - 32 for low in range(ord("a"), ord("z") + 1)}
@@ -80,7 +90,7 @@ def explode(budget: Budget, text: Any) -> list[int]:
     found = _text(text, "explode input must be a string")
     budget.members(len(found))
     budget.looped(len(found))
-    return [ord(char) for char in found]
+    return list(map(ord, paired(found)))
 
 
 def implode(budget: Budget, points: Any) -> str:
@@ -103,7 +113,7 @@ def splitted(budget: Budget, text: Any, separator: Any) -> list[str]:
 
 
 def joined(budget: Budget, parts: Any, separator: Any) -> Any:
-    found = _members(parts)
+    found = member_list(parts)
     if not found:
         return ""
     budget.looped(len(found))
@@ -118,24 +128,11 @@ def joined(budget: Budget, parts: Any, separator: Any) -> Any:
         else:
             before = ""
             if at and isinstance(separator, str):
-                before = _all_joined(budget, [*texts, ""], separator)
+                before = concatenated([*texts, ""], budget, separator)
             return add(before, part, budget)
     if not isinstance(separator, str):
         return texts[0] if len(texts) == 1 else add(texts[0], separator, budget)
-    return _all_joined(budget, texts, separator)
-
-
-def _all_joined(budget: Budget, texts: list[str], separator: str) -> str:
-    budget.characters(sum(map(len, texts)) + len(separator) * len(texts))
-    return separator.join(texts)
-
-
-def _members(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, list):
-        return value
-    raise EvaluationError(f"Cannot iterate over {kind(value)} ({quoted(value)})")
+    return concatenated(texts, budget, separator)
 
 
 def tonumber(budget: Budget, value: Any) -> Any:

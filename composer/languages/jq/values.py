@@ -8,7 +8,7 @@ import re
 from itertools import islice
 from typing import Any, Final
 
-from .budget import COMPARED, MAX_LEVELS, NATIVE, TOO_NESTED, Budget
+from .budget import COMPARED, LOOPED, MAX_LEVELS, NATIVE, TOO_NESTED, Budget
 from .errors import BudgetError, EvaluationError
 from .numbers import LARGEST, is_number, literal, shown
 
@@ -22,6 +22,11 @@ TOLD = 8  # steps in the time of which a double becomes text
 SCALARS: Final = frozenset({type(None), bool, int, float, str})
 END, NULL, FALSE, TRUE, NAN, NUMBER, STRING, ARRAY, OBJECT = range(9)
 _SIMPLE: Final = {None: (NULL,), False: (FALSE,), True: (TRUE,)}
+REPLACEMENT: Final = "\ufffd"
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_ESCAPED_HALF: Final = re.compile(
+    r"\\u(?:d[89ab]..\\ud[c-f]..|(?P<half>d[89a-f]..))|\\.", re.DOTALL | re.IGNORECASE
+)
 _WORD: Final = re.compile(r"-?nan$", re.IGNORECASE)
 _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[A-Za-z]+', re.DOTALL)  # linear: an end may lack
 
@@ -39,12 +44,17 @@ def quoted(value: Any) -> str:
     if type(value) is str:
         value = value[: LONGEST + 1]  # a quoted text is longer than the text
     text = tojson(value, Budget()) if type(value) in SCALARS else _beginning(value)
-    size = len(text.encode("utf-8", "replace"))
-    if size <= LONGEST:
-        return text
+    data = paired(text).encode()
+    if len(data) <= LONGEST:
+        return data.decode()
     end = {'"': '"', "[": "]", "{": "}"}.get(text[0], "")
     room = CUT + (not end)
-    return text.encode("utf-8", "replace")[:room].decode("utf-8", "ignore") + "..." + end
+    return data[:room].decode("utf-8", "ignore") + "..." + end
+
+
+def paired(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair, for which UTF-8 has no bytes."""
+    return text if text.isascii() else _HALF.sub(REPLACEMENT, text)
 
 
 def _beginning(value: Any) -> str:
@@ -214,15 +224,21 @@ def _scalar(value: Any) -> str:
     return shown(value)
 
 
-_string: Final = json.JSONEncoder(ensure_ascii=False).encode
-_SIGNS: Final = '"\\' + "".join(map(chr, range(32)))
+_encoded: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def _string(text: str) -> str:
+    return _encoded(text).replace("\x7f", "\\u007f")
+
+
+_SIGNS: Final = '"\\\x7f' + "".join(map(chr, range(32)))
 _ESCAPES: Final = {sign: len(_string(sign)) - 3 for sign in _SIGNS}  # characters more than one
 
 
 def _write(value: Any, write: Any, budget: Budget) -> None:
     if isinstance(value, str):
         _written(value, budget)
-        write(_string(value).replace("\x7f", "\\u007f"))
+        write(_string(value))
     elif isinstance(value, list):
         write("[")
         for at, member in enumerate(value):
@@ -243,6 +259,12 @@ def _write(value: Any, write: Any, budget: Budget) -> None:
         write(_scalar(value))
 
 
+def concatenated(texts: list[str], budget: Budget, separator: str = "") -> str:
+    """The texts as one, counted before it is made."""
+    budget.characters(sum(map(len, texts)) + len(separator) * len(texts))
+    return separator.join(texts)
+
+
 def tostring(value: Any, budget: Budget) -> str:
     return value if isinstance(value, str) else tojson(value, budget)
 
@@ -259,6 +281,13 @@ def _nan(text: str) -> str:
     return _TOKENS.sub(lambda found: "NaN" if found[0] == "nan" else found[0], text)
 
 
+def _halves(text: str) -> str:
+    """JSON with the escape of U+FFFD for that of a half of a surrogate pair."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _ESCAPED_HALF.sub(lambda found: r"\ufffd" if found["half"] else found[0], text)
+
+
 def _constant(text: str) -> str:
     return "nan" if text == "NaN" else text.replace("Infinity", "1e999")
 
@@ -270,8 +299,8 @@ def fromjson(text: str, budget: Budget) -> Any:
         EvaluationError: the text is not JSON.
         BudgetError: it is nested too deeply.
     """
-    budget.looped(len(text))
-    stripped = _nan(text.strip(" \t\r\n\ufeff"))
+    budget.spend(1 + len(text) // LOOPED)
+    stripped = _halves(_nan(text.strip(" \t\r\n\ufeff")))
     if _WORD.match(stripped):
         return math.nan
     if not stripped:

@@ -94,7 +94,8 @@ class Doubts:
         """The number of votes in doubt, and the age of the oldest in seconds."""
         votes = [vote for found in self._votes.values() for vote in found.values()]
         since = [vote.since_ms for vote in votes if vote.heuristic is None]
-        longest_ms = self._clock.now_ms() - min(since) if since else 0
+        now_ms = self._clock.now_ms()
+        longest_ms = max(0, now_ms - min(since, default=now_ms))
         return {"in_doubt": len(since), "in_doubt_longest_s": longest_ms // 1000}
 
     # --- inquiries -----------------------------------------------------------------------------

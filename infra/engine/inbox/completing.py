@@ -124,18 +124,17 @@ class Completing:
             opened = reopened(self._parts, run, ticket)
         if opened.action.entity is None:
             run.doubt(self._tick.gathering.write)
-        now_ms = self._clock.now_ms()
         cancelled = Failure(CANCELLED, {"code": CANCELLED, "message": "cancelled"})
-        completion = Completion(cancelled, opened.asked_ms, now_ms)
+        completion = Completion(cancelled, opened.asked_ms, self._clock.now_ms())
         if run.recorded:
             run.activation(opened, completion, self._tick.gathering.write)
-        run.steps_ms += now_ms - opened.asked_ms
+        run.steps_ms += completion.ended_ms - completion.started_ms
 
     # --- executions ---------------------------------------------------------------------------
 
     def end(self, run: LiveExecution, outcome: Outcome) -> list[Work]:
         """Ends an execution. Returns the change of the execution that waits for it, if one does."""
-        now_ms = self._clock.now_ms()
+        now_ms = max(run.origin.started_ms, self._clock.now_ms())  # it may have been set back
         self._leave(run)
         if run.next:
             self._close_continued(run, now_ms)

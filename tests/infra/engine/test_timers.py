@@ -99,6 +99,34 @@ async def test_a_history_goes_on_when_the_clock_is_set_back_after_the_start(cloc
         assert instants == sorted(instants)
 
 
+async def test_nothing_ends_before_it_began_when_the_clock_is_set_back(clock):
+    async with world(answers={"a": HELD}, clock=clock) as made:
+        await made.put(a=None, main=composer.sequence("a"))
+        id = await made.start("main")
+        await made.until(lambda: made.hands.invoked)
+
+        clock.shift_ms = -HOUR_MS
+        await made.engine.cancel(GUEST, id, terminate=True)
+        await made.result(id)
+
+        execution = await made.engine.records.execution(GUEST, id)
+        assert execution["end"] >= execution["start"]
+        rows = sorted(await made.activations(), key=lambda row: row.name)
+        records = [await made.record(row.id) for row in rows]
+        assert [(row["name"], row["end"] - row["start"], row["duration"]) for row in records] == [
+            ("a", 0, 0),
+            ("main", 0, 0),
+        ]
+
+
+async def test_nothing_is_stuck_for_less_than_no_time(clock):
+    async with world(answers={"a": HELD}, clock=clock) as made:
+        made.engine._parts.stuck["some"] = clock.now_ms()
+        clock.shift_ms = -HOUR_MS
+
+        assert made.engine.gauges()["stuck_longest_s"] == 0
+
+
 async def test_an_instant_comes_later_when_the_clock_is_set_back(clock):
     until = composer.timeout(60, composer.sequence(composer.wait(until=composer.path("$.at")), "a"))
     async with world(answers=ANSWERS, clock=clock, settings=LOOKING_OFTEN) as made:

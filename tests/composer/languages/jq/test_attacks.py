@@ -129,6 +129,17 @@ def test_a_condition_inside_conditions_is_compiled_once():
     assert program.evaluate(True) == [True]
 
 
+def test_a_pattern_inside_patterns_of_folds_is_compiled_once():
+    """It was compiled for the update and again for the extract: each level doubled the work."""
+    key = '"a"'
+    for _ in range(20):
+        key = f"foreach {{a: 0}} as {{({key}): $x}} (0; .; $k)"
+    budget = jq.Budget()
+
+    assert jq.compile(f'"a" as $k | {key}').evaluate(None, budget=budget) == ["a"]
+    assert budget.spent < 1_000
+
+
 def test_what_compiles_to_more_levels_than_python_has_is_refused():
     with pytest.raises(jq.ProgramError, match="too many parts inside each other"):
         jq.compile("any(" * 44 + "." + ";.)" * 44)
@@ -183,3 +194,19 @@ def test_an_evaluation_takes_as_many_steps_each_time():
         program.evaluate(None, budget=budget)
 
     assert budgets[0].spent == budgets[1].spent > 100
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_an_evaluation_takes_as_many_steps_whatever_ran_before(count):
+    """Functions are compiled when they are called first; where steps are charged must not depend on that."""
+    parts = " | ".join(". + 1" for _ in range(count))
+    text = f"def f: {parts}; def g: {parts}; def h: {parts}; if . < 5 then f else g end | h"
+    program, fresh = jq.compile(text), [jq.compile(text), jq.compile(text)]
+    spent = [jq.Budget() for _ in range(4)]
+
+    for at, value in enumerate((1, 9)):
+        fresh[at].evaluate(value, budget=spent[at])
+    for at, value in enumerate((9, 1)):
+        program.evaluate(value, budget=spent[2 + at])
+
+    assert [budget.spent for budget in spent[2:]] == [budget.spent for budget in spent[1::-1]]

@@ -72,6 +72,25 @@ def test_heavy_work_costs_steps(program):
 
 
 @pytest.mark.parametrize(
+    "call",
+    ["ascii_upcase", "tojson", "@uri", "@html", "@base32", '"\\(.)"', ".[1:]", ". * 2", 'split("")',
+     'startswith("a")', "{a: ., b: ., c: .}"],
+)  # fmt: skip
+def test_each_call_in_a_part_with_one_result_costs_a_step(call):
+    """Only every twelfth part did: forty calls of @base32 cost as much as four additions."""
+    budget = jq.Budget()
+
+    jq.compile("[" + ", ".join([f"({call})"] * 40) + "]").evaluate("text", budget=budget)
+
+    assert budget.spent >= 40
+
+
+def test_a_part_with_one_result_ends_at_the_bound():
+    with pytest.raises(jq.BudgetError, match="more than 10 steps"):
+        jq.compile(" | ".join(["length"] * 40)).evaluate("text", budget=jq.Budget(10))
+
+
+@pytest.mark.parametrize(
     "pattern",
     [
         "(?:){3000000}",

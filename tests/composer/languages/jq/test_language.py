@@ -219,6 +219,36 @@ try ([["a","b"],[],{},{"x":null}]|-.) catch .
 {"a":1} as {a:$x} | $x, ({"a":[1]} | . as {$a:[$b]} | [$a,$b]), ({"k":"a","a":5} | . as {k:$k, ("a"):$v} | [$k,$v])
 . as [$a] ?// {b:$b} | [$a,$b]
 [[1,2],[3,4]] | [.[] as [$a,$b] | {$a,$b}], [reduce .[] as [$a,$b] (0; .+$a*$b)], [foreach .[] as [$a,$b] (0; .+$a; [.,$b])]
+[foreach {a:1,b:2} as {("a","b"):$x} (0; .+$x; .)]
+[foreach {a:1,b:2} as {("a","b"):$x} (0; .+$x; [$x,.])]
+[foreach {a:1,b:2} as {("a","b"):$x} (0; .+$x)]
+reduce {a:1,b:2} as {("a","b"):$x} (0; .+$x)
+[foreach ([1],[2,3]) as [$x,$y] ([]; .+[$x,$y]; .)]
+[foreach ({a:1,b:2},{a:3,b:5}) as {("a","b"):$x} (0,1; .+$x,7; [$x,.],9)]
+[foreach ([1],2) as [$x] ?// $x (0; .+$x; [$x,.])]
+[foreach ([1],2) as [$x] ?// $x (0; .+$x; if .>1 then error("x") else [$x,.] end)]
+[foreach ([1],[[2]]) as [$x] ?// [[$x]] (0; .+$x; [$x,.])]
+[foreach ([1],[[2]]) as [$x] ?// [[$x]] (0; .+$x)]
+reduce ([1],[[2]]) as [$x] ?// [[$x]] (0; .+$x)
+reduce ([1],[[2]],[[3]]) as [$x] ?// [[$x]] (0; .+$x)
+[reduce (1,2) as $x (0; empty)]
+[reduce ({a:1}) as {("a","b"):$x} (0; if $x==1 then .+1 else empty end)]
+[reduce ({a:1}) as {("b","a"):$x} (0; if $x==1 then .+1 else empty end)]
+[reduce ({a:1},{a:2}) as {("b","a"):$x} (0,5; [.,$x])]
+[foreach ([1]) as [$x] ?// $x (0; (.+1, error("x")); [$x,.])]
+[foreach ([1]) as [$x] ?// $x (0; .+1; if $x == 1 then (., error("x")) else [$x,.] end)]
+[foreach ([1],[2]) as [$x] ?// $x (0; if $x == 1 then error("x") else [.,$x] end; [$x,.])]
+. as $d | [foreach ([1],[[2]]) as [$x] ?// [[$y]] (0; .+1; [$x,$y])]
+[label $f | foreach ([1],[2]) as [$x] (0; .+$x; if .>1 then break $f else . end)]
+[foreach ([[1,2],[3,4]] | .[]) as [$x,$y] (0; .+$x*$y; [.,$x,$y])]
+[foreach (1,2) as [$x] (0; .; .)]?
+try (reduce (1,2) as [$x] (0; .)) catch .
+try (reduce (1,2) as [$x] ?// {a:$x} (0; .)) catch .
+[foreach {a:{b:1}} as {$a:{$b}} (0; .; [$a,$b])]
+"a\u0000b\u007f'\"<"|@html,@uri,@sh,@json,@text,@base64,tojson,[.,1]
+["a\u0000b\u007f\"\t"]|@csv,@tsv,@html,@json
+"YWJj=ZGVm","YQ=é"|@base64d
+"é"|try @base64d catch ., try @urid catch .
 "x" as $x | {$x, "y":1, "\($x)z":2, (1|tostring):3, @base64 "\($x)": 4, if: 5, $__loc__}
 {"a":1,"b":2} | {a, "b", "c\(1)": 3}, {"a b":1}."a b", (."a"), (."a"?), .["a","b"], .["a"]?, (.a?.b?), [.["a","b"]?]
 [[1,2,3]|.[1:]?, .[:1]?, .[0]?, .[(0,1):2]?], [1|.[1:]?, .[0]?, ."a"?, .[]?]
@@ -274,6 +304,58 @@ def test_a_program_has_libjqs_results(program):
 
 
 @pytest.mark.parametrize(
+    ("program", "wanted", "libjq_has"),
+    [
+        ("[first([1] as [$x] ?// $x | $x)]", [[1]], [[1, [1]]]),
+        ("[label $f | [1] as [$x] ?// $x | $x, break $f]", [[1]], [[1, [1]]]),
+        (
+            '[([1] as [$x] ?// $x | $x) | if . == 1 then error("z") else . end]',
+            None,
+            [[[1]]],
+        ),
+        ("[path([1] as [$x] | .a)]", [[["a"]]], None),
+        ("[path(reduce [0] as [$x] (.; .[$x]))]", [[[0]]], None),
+    ],
+)
+def test_patterns_differ_from_libjqs_as_intended(program, wanted, libjq_has):
+    """There a `break` and an error further on try the next pattern, and paths end at any pattern."""
+    assert results_of(lambda: jq.compile(program).evaluate(None)) == wanted
+    assert results_of(lambda: libjq.compile(program).input_text("null").all()) == libjq_has
+
+
+def results_of(run):
+    """The results, or None for an error."""
+    try:
+        return run()
+    except (jq.EvaluationError, ValueError):
+        return None
+
+
+HALF = "a\ud83d"
+
+
+@pytest.mark.parametrize(
+    ("program", "value", "wanted"),
+    [
+        ("@uri", HALF, "a%EF%BF%BD"), ("@base64 | @base64d", HALF, "a\ufffd"), ("@base32 | @base32d", HALF, "a\ufffd"),
+        ("@urid", HALF, "a\ufffd"), ("explode", HALF, [97, 0xFFFD]), ("utf8bytelength", HALF, 4), ("length", HALF, 2),
+        ("try error(. / 1) catch .", HALF, 'string ("a\ufffd") and number (1) cannot be divided'),
+        ("try keys catch .", HALF * 9, 'string ("' + "a\ufffd" * 6 + '...") has no keys'),
+        ("fromjson", r'["\ud83d", "\\ud83d", "\ud83d\ude00", "\uDE00a", {"\ud83d\u0041": 1}]',
+         ["\ufffd", "\\ud83d", "\U0001f600", "\ufffda", {"\ufffdA": 1}]),
+    ],
+)  # fmt: skip
+def test_half_of_a_surrogate_pair_is_a_replacement_character(program, value, wanted):
+    assert jq.compile(program).evaluate(value) == [wanted]
+
+
+@pytest.mark.parametrize("program", ["@base32d", "@base64d"])
+def test_text_that_is_not_ascii_is_not_encoded_data(program):
+    with pytest.raises(jq.EvaluationError, match="is not valid base"):
+        jq.compile(program).evaluate("é")
+
+
+@pytest.mark.parametrize(
     ("program", "value", "wanted"),
     [
         ("ascii", 65, ["A"]), ("toarray", 1, [[1]]), ("toarray", [1], [[1]]), ("leaf_paths", [1], [[0]]),
@@ -286,7 +368,7 @@ def test_a_program_has_libjqs_results(program):
         ("tojson", 2e-05, ["2e-05"]), ("trunc", 1e30, [1e30]), (". % 7", 1e30, [(2**63 - 1) % 7]),
         ("fromjson", '{"nanx": nan}', [{"nanx": None}]), ("fromjson", "", [None]), ("fromjson", "NaN", [None]),
         ("fromjson", "[Infinity, -Infinity]", [[1.7976931348623157e308, -1.7976931348623157e308]]),
-        ("fromjson", "1e999", [1.7976931348623157e308]), ("tojson", "\x7f", ['"\x7f"']),
+        ("fromjson", "1e999", [1.7976931348623157e308]), ("tojson", "\x7f", ['"\\u007f"']),
         ("tojson", ["\x7f"], ['["\\u007f"]']), (".a?//1", {}, [1]), ("def f: 1;", 5, [5]), ("", 5, [5]),
         ("# c\n. # d \\\n e", 5, [5]), ("[true, null | not]", 0, [[False, True]]),
         ('[match("\\\\u0061").offset]', "a", [[0]]), ("from_entries", [{"k": "x", "v": 3}, {"name": 1}], [{"x": 3, "1": None}]), ("reverse", "abc", ["cba"]),

@@ -1,0 +1,171 @@
+"""CloudEvents 1.0: what happened, told by somebody, with the rules for its attributes and its JSON format.
+
+https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md and formats/json-format.md
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from datetime import datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from ..composer import frozen
+from .errors import InvalidError
+
+if TYPE_CHECKING:
+    from ..composer import JSON
+
+VERSION = "1.0"
+REQUIRED = ("specversion", "id", "source", "type")
+OPTIONAL = ("subject", "time", "datacontenttype", "dataschema")
+DATA, DATA_BASE64 = "data", "data_base64"
+MAX_ATTRIBUTE = 8_192  # characters of an attribute
+MAX_ATTRIBUTES = 100
+RESERVED_TYPES = ("xingqiao.", "io.serverlessworkflow.")
+RESERVED_SOURCE = "/xingqiao/"
+_NAME = re.compile(r"[a-z0-9]{1,64}")
+_MOST, _LEAST = (1 << 31) - 1, -(1 << 31)
+
+
+@frozen
+class CloudEvent:
+    """A CloudEvent.
+
+    Args:
+        attributes: by name: the four that it must have, those that it may have, and extensions.
+        content: `{}`, `{"data": value}`, or `{"data_base64": text}` for bytes.
+    """
+
+    attributes: dict[str, JSON]
+    content: dict[str, JSON]
+
+    @property
+    def id(self) -> str:
+        return self.attributes["id"]  # type: ignore[return-value]
+
+    @property
+    def source(self) -> str:
+        return self.attributes["source"]  # type: ignore[return-value]
+
+    @property
+    def type(self) -> str:
+        return self.attributes["type"]  # type: ignore[return-value]
+
+    @property
+    def data(self) -> JSON:
+        """Its data: base64 text for bytes, None if it has none."""
+        return next(iter(self.content.values()), None)
+
+    @property
+    def key(self) -> str:
+        """32 hexadecimal digits of its source and id, which name it: the same pair is the same CloudEvent."""
+        return sha256(orjson.dumps([self.source, self.id])).hexdigest()[:32]
+
+    @property
+    def params(self) -> dict[str, JSON]:
+        """What an action is given: the data, as `value` unless it is an object, and the attributes as `__ow_event`."""
+        data = self.data
+        given = data if isinstance(data, dict) else {"value": data} if self.content else {}
+        return {**given, "__ow_event": {**self.attributes}}
+
+    def to_json(self) -> dict[str, JSON]:
+        """The JSON format."""
+        return {**self.attributes, **self.content}
+
+
+def read_cloud_event(doc: Any, *, outside: bool = True) -> CloudEvent:
+    """Reads the JSON format of a CloudEvent. One that comes from `outside` cannot have a reserved type or source.
+
+    Raises:
+        InvalidError: it is not one; the text names the attribute.
+    """
+    if not isinstance(doc, dict):
+        raise InvalidError(f"A CloudEvent must be a JSON object, not {doc!r:.100}.")
+    attributes = {name: value for name, value in doc.items() if name not in (DATA, DATA_BASE64)}
+    # A member that is null is one that is not there (JSON format, 2.2).
+    attributes = {name: value for name, value in attributes.items() if value is not None}
+    content = {name: doc[name] for name in (DATA, DATA_BASE64) if doc.get(name) is not None}
+    event = CloudEvent(attributes, content)
+    _check_attributes(attributes)
+    _check_content(event)
+    if outside:
+        _check_outside(event)
+    return event
+
+
+def _check_attributes(attributes: dict[str, JSON]) -> None:
+    version = attributes.get("specversion")
+    if version is not None and version != VERSION:
+        raise InvalidError(
+            f"The attribute 'specversion' of a CloudEvent must be \"{VERSION}\", not {version!r:.100}."
+        )
+    for name in REQUIRED:
+        value = attributes.get(name)
+        if not isinstance(value, str) or not value:
+            raise InvalidError(
+                f"A CloudEvent must have the attribute {name!r}, a string that is not empty, not {value!r:.100}."
+            )
+    if len(attributes) > MAX_ATTRIBUTES:
+        raise InvalidError(
+            f"A CloudEvent may have {MAX_ATTRIBUTES} attributes, not {len(attributes)}."
+        )
+    for name, value in attributes.items():
+        _check_attribute(name, value)
+
+
+def _check_attribute(name: str, value: JSON) -> None:
+    if not _NAME.fullmatch(name):
+        raise InvalidError(
+            f"The name of an attribute of a CloudEvent must be 1 to 64 of a-z and 0-9, not {name!r:.100}."
+        )
+    if name in OPTIONAL and not (isinstance(value, str) and value):
+        raise InvalidError(
+            f"The attribute {name!r} of a CloudEvent must be a string that is not empty, not {value!r:.100}."
+        )
+    if isinstance(value, str):
+        if len(value) > MAX_ATTRIBUTE or not value.isprintable():
+            raise InvalidError(
+                f"The attribute {name!r} of a CloudEvent must be up to {MAX_ATTRIBUTE} printable characters."
+            )
+    elif not (isinstance(value, bool) or (isinstance(value, int) and _LEAST <= value <= _MOST)):
+        raise InvalidError(
+            f"The attribute {name!r} of a CloudEvent must be a string, a boolean or a 32-bit integer, not {value!r:.100}."
+        )
+    if name == "time":
+        _check_time(value)
+
+
+def _check_time(value: JSON) -> None:
+    try:
+        aware = datetime.fromisoformat(str(value)).tzinfo is not None and "T" in str(value).upper()
+    except ValueError:
+        aware = False
+    if not aware:
+        raise InvalidError(
+            f"The attribute 'time' of a CloudEvent must be like 2026-11-23T08:30:00Z (RFC 3339), not {value!r:.100}."
+        )
+
+
+def _check_content(event: CloudEvent) -> None:
+    if len(event.content) > 1:
+        raise InvalidError("A CloudEvent cannot have both 'data' and 'data_base64'.")
+    if DATA_BASE64 in event.content:
+        try:
+            b64decode(event.content[DATA_BASE64], validate=True)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise InvalidError("The member 'data_base64' of a CloudEvent must be base64.") from None
+
+
+def _check_outside(event: CloudEvent) -> None:
+    if event.type.startswith(RESERVED_TYPES):
+        raise InvalidError(
+            f"The type of a CloudEvent from outside cannot begin with {' or '.join(RESERVED_TYPES)}."
+        )
+    if event.source.startswith(RESERVED_SOURCE):
+        raise InvalidError(
+            f"The source of a CloudEvent from outside cannot begin with {RESERVED_SOURCE}."
+        )
