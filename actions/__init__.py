@@ -46,7 +46,14 @@ from .batches import (
     batch_of,
 )
 from .catalog import SYSTEM, Catalog, Change
-from .cloudevents import CloudEvent, read_cloud_event
+from .cloudevents import (
+    MAX_BATCH_BYTES,
+    MAX_EVENT_BYTES,
+    MAX_EVENTS,
+    CloudEvent,
+    ReservedEventError,
+    read_cloud_event,
+)
 from .clouds import AZURE, CLOUDEVENTS, DURABLE, GCP, HEADER, HTTP, LAMBDA, RESERVED, STATES, WHISK
 from .coded import Code, Inline
 from .composed import MAX_SEQUENCE, Composed
@@ -74,6 +81,7 @@ from .errors import (
     TooLargeError,
     UnauthorizedError,
     UnavailableError,
+    UnsupportedMediaError,
 )
 from .executables import KINDS
 from .feeds import ALARM, INTERVAL, ONCE, Schedule, scheduled
@@ -256,6 +264,9 @@ __all__ = [
     "LOST",
     "MACHINE",
     "MAX_ATTRIBUTES",
+    "MAX_BATCH_BYTES",
+    "MAX_EVENTS",
+    "MAX_EVENT_BYTES",
     "MAX_MEMO_BYTES",
     "MAX_SEQUENCE",
     "METHODS",
@@ -374,6 +385,7 @@ __all__ = [
     "RemoteInvoker",
     "Remoted",
     "Replace",
+    "ReservedEventError",
     "Retrying",
     "ReusedKeyError",
     "Rule",
@@ -403,6 +415,7 @@ __all__ = [
     "Trigger",
     "UnauthorizedError",
     "UnavailableError",
+    "UnsupportedMediaError",
     "UpdateRecord",
     "Usage",
     "Use",
