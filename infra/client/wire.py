@@ -58,10 +58,10 @@ class Request:
         return json.dumps(self.body, ensure_ascii=False, allow_nan=False).encode()
 
     def all_headers(self) -> dict[str, str]:
-        """The headers, with the one of the content."""
+        """The headers, with the one of the content unless they have it."""
         if self.body is None:
             return dict(self.headers)
-        return {**self.headers, "Content-Type": "application/json"}
+        return {"Content-Type": "application/json", **self.headers}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
