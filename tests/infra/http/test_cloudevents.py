@@ -117,7 +117,7 @@ def test_every_printable_byte_of_a_header_is_read(byte):
 
 @pytest.mark.parametrize("byte", [*range(0x20), *range(0x7F, 0x100)])
 def test_every_other_byte_of_a_header_is_refused_by_name(byte):
-    with pytest.raises(InvalidError, match="'(ce-)?subject'"):
+    with pytest.raises(InvalidError, match=r"'(ce-)?subject'"):
         read({**HEADERS, "ce-subject": f"a%{byte:02x}b"})
 
 
