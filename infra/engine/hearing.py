@@ -18,12 +18,14 @@ from ...actions import (
     Document,
     InvalidError,
     NotFoundError,
+    ThrottledError,
     TooLargeError,
     Trigger,
     UnavailableError,
+    Write,
 )
 from ...composer import frozen
-from .names import PAGES, MANY
+from .names import MANY, PAGES
 from .pending_events import (
     HEARD,
     PENDING,
@@ -40,7 +42,7 @@ from .tick import CLOSED
 from .units import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from ...actions import CloudEvent
     from ...composer import JSON, Name
@@ -225,7 +227,7 @@ class Hearing:
         self._tick.later(pending.namespace, partial(self._match, pending))
 
     def _match(self, pending: PendingEvent) -> None:
-        if self._pending.find(pending.namespace, pending.key) is not pending:
+        if pending not in self._pending:
             return  # its namespace was cleared
         unit = pending.unit = self._matching.match(pending)
         unit.waiting += pending.waiting
@@ -287,3 +289,72 @@ class Hearing:
 
     async def clear(self, namespace: str) -> None:
         """Forgets all CloudEvents of a namespace that is being removed."""
+        self._tick.ensure()
+        await self._tick.committed()  # those on their way are pending now
+        for pending in self._pending.of(namespace):
+            if pending.unit is None:
+                self._tick.gathering.write.documents.append(pending.removal)
+                self._pending.remove(pending)
+                _tell(pending)
+        await self._tick.committed()
+        after: str | None = None
+        while True:
+            keys = [document.key async for document in self._page(f"{namespace}/", after)]
+            if not keys:
+                return
+            gone = [Document(kind=HEARD, key=key, body=None) for key in keys]
+            await self._tick.submit(Unit(Write(documents=gone)), patient=False)
+            after = keys[-1]
+
+    def _page(self, prefix: str, after: str | None) -> AsyncIterator[Document]:
+        return self._parts.store.documents(HEARD, prefix, after=after, limit=CLEARED)
+
+    async def forget(self, after: str, count: int, before_ms: int) -> str:
+        """Forgets CloudEvents behind a key, of `count` at most, that were accepted before an instant.
+
+        Those that are not matched yet are kept. While many of a page are forgotten, it goes on with the next.
+
+        Returns:
+            The last key looked at, to go on from; "" at the end.
+        """
+        for _ in range(PAGES):
+            documents = self._parts.store.documents(HEARD, after=after or None, limit=count)
+            seen = [document async for document in documents]
+            gone = [document for document in seen if _is_over(document, before_ms)]
+            for document in gone:
+                unit = Unit()  # of its own: it is refused when the key is accepted again meanwhile
+                removal = Document(
+                    kind=HEARD, key=document.key, body=None, expected=document.version
+                )
+                unit.write.documents.append(removal)
+                self._tick.submit(unit)
+            after = seen[-1].key if len(seen) == count else ""
+            if not after or len(gone) * MANY < count:
+                break
+        return after
+
+    @property
+    def horizon_ms(self) -> int:
+        """How long a second delivery of a CloudEvent is recognized."""
+        return self._bounds.horizon_ms
+
+    def gauges(self) -> dict[str, int]:
+        """Gauges: the CloudEvents that are pending, and the age of the oldest."""
+        oldest_ms = self._pending.oldest_ms
+        age_ms = 0 if oldest_ms is None else self._parts.clock.now_ms() - oldest_ms
+        return {
+            "cloudevents_pending": len(self._pending),
+            "cloudevents_pending_longest_s": max(0, age_ms) // 1000,
+        }
+
+
+def _is_over(document: Document, before_ms: int) -> bool:
+    doc = orjson.loads(document.body or b"")
+    return doc["seen"] < before_ms and "fired" in doc
+
+
+def _tell(pending: PendingEvent) -> None:
+    """Tells those who wait for a CloudEvent that nothing more comes of it."""
+    for future in pending.waiting:
+        if not future.done():
+            future.set_result(True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .units import Unit
 
 HOPS, MOST_HOPS = "xqhops", 32  # the attribute that counts from CloudEvent to CloudEvent
-LOOP = "EventLoop"
+LOOP, UNFIRED = "EventLoop", "TriggerNotFired"  # codes of failures
 LOOPS = (
     "The CloudEvent comes from a chain of {hops} CloudEvents, each emitted because of the one before; {most} are "
     "allowed. Check the filters of the triggers for a loop."
@@ -72,7 +72,11 @@ class Matching:
                         fired.append({"trigger": str(trigger), "activationId": activation})
                     continue
             self._letters.failed(
-                pending.namespace, str(trigger), Unwaited(CLOUDEVENT), pending.event.to_json(), failed
+                pending.namespace,
+                str(trigger),
+                Unwaited(CLOUDEVENT),
+                pending.event.to_json(),
+                failed,
             )
             refused.append({"trigger": str(trigger), "error": failed.error})
         return fired, refused

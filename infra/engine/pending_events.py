@@ -79,7 +79,12 @@ class PendingEvent:
 
     def taken(self, came: dict[str, JSON]) -> list[Document]:
         """The documents that say what came of it: it is not pending any more."""
-        return [self._marker(came), Document(kind=PENDING, key=self._place, body=None)]
+        return [self._marker(came), self.removal]
+
+    @property
+    def removal(self) -> Document:
+        """The document that says that it is not pending any more."""
+        return Document(kind=PENDING, key=self._place, body=None)
 
     @classmethod
     def from_document(cls, document: Document) -> PendingEvent:
@@ -145,6 +150,9 @@ class PendingEvents:
         """All, those of each namespace in order of acceptance."""
         for waiting in [*self._waiting.values()]:
             yield from [*waiting.values()]
+
+    def __contains__(self, pending: PendingEvent) -> bool:
+        return self._waiting.get(pending.namespace, {}).get(pending.stamp) is pending
 
     def reserve(self, namespace: str, count: int, size: int) -> None:
         """Makes room for so many CloudEvents that are being accepted.
