@@ -83,6 +83,7 @@ from .errors import (
     UnavailableError,
     UnsupportedMediaError,
 )
+from .event_filters import UNTYPED_FILTERS, EventFilter, read_event_filter
 from .executables import KINDS
 from .feeds import ALARM, INTERVAL, ONCE, Schedule, scheduled
 from .filters import (
@@ -304,6 +305,7 @@ __all__ = [
     "THROTTLED",
     "UNAVAILABLE",
     "UNENDED_MS",
+    "UNTYPED_FILTERS",
     "VARIABLES",
     "WAITING",
     "WHISK",
@@ -335,6 +337,7 @@ __all__ = [
     "Deployment",
     "Document",
     "EntitySettings",
+    "EventFilter",
     "ExecutionArn",
     "ExecutionRow",
     "Expiry",
@@ -473,6 +476,7 @@ __all__ = [
     "planned_schedules",
     "qualified",
     "read_cloud_event",
+    "read_event_filter",
     "record",
     "refuse_ended",
     "request_id",
