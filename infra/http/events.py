@@ -61,17 +61,16 @@ async def take_in(
     content = await requests.content(request, envelope.limit)
     read = partial(read_events, envelope, query, content, partial(secrets.token_hex, ID_BYTES))
     events = await api.engine.threads.run(read) if len(content) > LARGE_BYTES else read()
-    keys = [event.key for event in events]
     try:
         taken = await api.engine.events.accept(namespace, events, trigger=trigger)
     except ThrottledError as error:
         return refused(request, error, RETRY_AFTER)
     if waits:
-        await api.engine.events.settled(namespace, keys)
+        await api.engine.events.settled(namespace, taken.keys)
     told: dict[str, JSON] = {"accepted": taken.accepted, "duplicates": taken.duplicates}
     if taken.conflicts:
         told["conflicts"] = taken.conflicts
-    return Json({**told, "keys": [*keys]}, 202)
+    return Json({**told, "keys": [*taken.keys]}, 202)
 
 
 def granted(path: str, headers: Mapping[str, str]) -> dict[str, str] | None:
