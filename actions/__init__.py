@@ -53,6 +53,7 @@ from .cloudevents import (
     CloudEvent,
     ReservedEventError,
     read_cloud_event,
+    read_cloud_events,
 )
 from .clouds import AZURE, CLOUDEVENTS, DURABLE, GCP, HEADER, HTTP, LAMBDA, RESERVED, STATES, WHISK
 from .coded import Code, Inline
@@ -476,6 +477,7 @@ __all__ = [
     "planned_schedules",
     "qualified",
     "read_cloud_event",
+    "read_cloud_events",
     "read_event_filter",
     "record",
     "refuse_ended",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ..composer import MAX_DEPTH, frozen, nests_deeper
-from .errors import ForbiddenError, InvalidError
+from .errors import ForbiddenError, InvalidError, RefusedError, TooLargeError
 
 if TYPE_CHECKING:
     from ..composer import JSON
@@ -122,6 +122,30 @@ def read_cloud_event(doc: Any, *, outside: bool = True) -> CloudEvent:
     if outside:
         _check_outside(event)
     return event
+
+
+def read_cloud_events(docs: Any) -> list[CloudEvent]:
+    """Reads a batch of CloudEvents from outside, in the JSON format.
+
+    Raises:
+        InvalidError: one is malformed; the text names its index and the attribute.
+        ReservedEventError: a type or a source is reserved.
+        TooLargeError: they are more than 1,000.
+    """
+    if not isinstance(docs, list):
+        raise InvalidError("A batch of CloudEvents must be a JSON list.")
+    if len(docs) > MAX_EVENTS:
+        raise TooLargeError(
+            f"A batch may have {MAX_EVENTS} CloudEvents, not {len(docs)}: send several batches."
+        )
+    events = []
+    for index, doc in enumerate(docs):
+        try:
+            events.append(read_cloud_event(doc))
+        except RefusedError as error:
+            error.args = (f"The CloudEvent at index {index} of the batch: {error}",)
+            raise
+    return events
 
 
 def _check_attributes(attributes: dict[str, JSON]) -> None:

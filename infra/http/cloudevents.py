@@ -15,13 +15,11 @@ from urllib.parse import unquote_to_bytes
 from ...actions import (
     MAX_BATCH_BYTES,
     MAX_EVENT_BYTES,
-    MAX_EVENTS,
     InvalidError,
-    RefusedError,
-    TooLargeError,
     UnsupportedMediaError,
     check_token,
     read_cloud_event,
+    read_cloud_events,
 )
 from ...composer import frozen
 from .json_parser import WideIntegerError, parse
@@ -158,7 +156,7 @@ def read_events(
     match envelope.mode:
         case Mode.BATCH:
             check_known(query, WAIT)
-            return _batch(_parsed(content, "batch"))
+            return read_cloud_events(_parsed(content, "batch"))
         case Mode.STRUCTURED:
             check_known(query, WAIT)
             return [read_cloud_event(_parsed(content, "CloudEvent"))]
@@ -167,23 +165,6 @@ def read_events(
             return [_binary(envelope, content)]
         case Mode.PLAIN:
             return [_plain(envelope, query, content, draw)]
-
-
-def _batch(docs: JSON) -> list[CloudEvent]:
-    if not isinstance(docs, list):
-        raise InvalidError("A batch of CloudEvents must be a JSON list.")
-    if len(docs) > MAX_EVENTS:
-        raise TooLargeError(
-            f"A batch may have {MAX_EVENTS} CloudEvents, not {len(docs)}: send several batches."
-        )
-    events = []
-    for index, doc in enumerate(docs):
-        try:
-            events.append(read_cloud_event(doc))
-        except RefusedError as error:
-            error.args = (f"The CloudEvent at index {index} of the batch: {error}",)
-            raise
-    return events
 
 
 def _binary(envelope: Envelope, content: bytes | bytearray) -> CloudEvent:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from ...composer import JSON, Name
+    from ...composer import Name
     from .api import Api
     from .cloudevents import Envelope
 
@@ -67,10 +67,7 @@ async def take_in(
         return refused(request, error, RETRY_AFTER)
     if waits:
         await api.engine.events.settled(namespace, taken.keys)
-    told: dict[str, JSON] = {"accepted": taken.accepted, "duplicates": taken.duplicates}
-    if taken.conflicts:
-        told["conflicts"] = taken.conflicts
-    return Json({**told, "keys": [*taken.keys]}, 202)
+    return Json(taken.to_json(), 202)
 
 
 def granted(path: str, headers: Mapping[str, str]) -> dict[str, str] | None:

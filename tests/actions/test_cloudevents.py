@@ -12,9 +12,16 @@ from cloudevents.core.bindings.http import HTTPMessage, from_structured_event, t
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xingqiao.actions import CloudEvent, ForbiddenError, InvalidError, ReservedEventError
+from xingqiao.actions import (
+    CloudEvent,
+    ForbiddenError,
+    InvalidError,
+    ReservedEventError,
+    TooLargeError,
+    read_cloud_events,
+)
 from xingqiao.actions import read_cloud_event as read
-from xingqiao.actions.cloudevents import MAX_ATTRIBUTE, MAX_ATTRIBUTES
+from xingqiao.actions.cloudevents import MAX_ATTRIBUTE, MAX_ATTRIBUTES, MAX_EVENTS
 from xingqiao.composer import MAX_DEPTH
 
 LEAST = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.placed"}
@@ -216,6 +223,23 @@ def test_what_is_reserved_comes_from_inside_only(member, text):
 )
 def test_what_only_looks_reserved_is_taken(member):
     assert read({**LEAST, **member}).attributes == {**LEAST, **member}
+
+
+def test_a_batch_is_read_in_its_order_and_refused_with_the_index_of_what_is_wrong():
+    docs = [{**LEAST, "id": str(n)} for n in range(MAX_EVENTS)]
+
+    assert [event.to_json() for event in read_cloud_events(docs)] == docs
+    assert read_cloud_events([]) == []
+    with pytest.raises(TooLargeError, match="may have 1000 CloudEvents, not 1001"):
+        read_cloud_events([*docs, LEAST])
+    with pytest.raises(
+        InvalidError, match="at index 1 of the batch: A CloudEvent must have the attribute 'id'"
+    ):
+        read_cloud_events([LEAST, {**LEAST, "id": ""}])
+    with pytest.raises(ReservedEventError, match="at index 0 of the batch: The attribute 'type'"):
+        read_cloud_events([{**LEAST, "type": "xingqiao.alarm"}])
+    with pytest.raises(InvalidError, match="must be a JSON list"):
+        read_cloud_events(LEAST)
 
 
 @given(EVENTS, DATA)
