@@ -92,7 +92,7 @@ class Hearing:
     async def load(self) -> None:
         """Reads the CloudEvents that were accepted and not matched."""
         async for document in self._parts.store.documents(PENDING):
-            pending = PendingEvent.from_document(document)
+            pending = PendingEvent.from_json(document.key, orjson.loads(document.body or b""))
             self._pending.add(pending)
             self._stamp = max(self._stamp, pending.stamp)  # the clock may have been set back
 
