@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..handles import event_with, key_of
-from .wire import HOME, MAX_WAIT_MS, Request, segment
+from .wire import CLOUD_EVENTS, HOME, MAX_WAIT_MS, Request, segment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ...composer import JSON
     from ..handles import Document
     from .calls import Calls
-
-BATCH = "application/cloudevents-batch+json"
 
 
 class RemoteEvents:
@@ -74,7 +72,7 @@ class RemoteEvents:
             path=f"{HOME}/events",
             query={"wait": "effects" if wait else None},
             body=[*events],
-            headers={"Content-Type": BATCH},
+            headers={"Content-Type": CLOUD_EVENTS},
             repeatable=True,  # a second delivery is recognized
         )
         wait_s = MAX_WAIT_MS / 1000 if wait else 0.0

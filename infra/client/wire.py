@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 NAMESPACES = "/api/v1/namespaces"
 HOME = f"{NAMESPACES}/_"
+CLOUD_EVENTS = "application/cloudevents-batch+json"  # a list of CloudEvents
 COMPLETIONS = "/api/v1/completions"
 MAX_WAIT_MS = 60_000  # that a server waits at most before it answers
 MARGIN_S = 15.0  # seconds on top of the time that we ask the server to wait
