@@ -114,9 +114,10 @@ class Client:
         self,
         method: str,
         path: str,
+        headers: dict[str, str] | None = None,
+        /,
         *,
         body: Any = None,
-        headers: dict[str, str] | None = None,
         **query: Any,
     ) -> Any:
         """Sends a request for a path of the namespace. Returns the JSON of the response.

@@ -56,10 +56,8 @@ def send(
     and --source are needed. The exit code is 1 if a CloudEvent was sent before with another content.
     """
     events = _described(given) if file is None else _in_file(file, given)
-    taken = client.ask(
-        "POST", EVENTS, body=events, headers={"Content-Type": CLOUD_EVENTS},
-        wait="effects" if wait else None,
-    )  # fmt: skip
+    headers, waits = {"Content-Type": CLOUD_EVENTS}, "effects" if wait else None
+    taken = client.ask("POST", EVENTS, headers, body=events, wait=waits)
     conflicts = taken.get("conflicts", 0)
     if as_json:
         output.write_json(taken)
