@@ -296,14 +296,13 @@ class Hearing:
 
     async def clear(self, namespace: str) -> None:
         """Forgets all CloudEvents of a namespace that is being removed."""
-        self._tick.ensure()
-        await self._tick.committed()  # those on their way are pending now
-        for pending in self._pending.of(namespace):
-            if pending.unit is None:
-                self._tick.gathering.write.documents.append(pending.removal)
-                self._pending.remove(pending)
-                _tell(pending)
-        await self._tick.committed()
+        while self._pending.held(namespace):
+            for pending in self._pending.of(namespace):
+                if pending.unit is None:
+                    self._tick.gathering.write.documents.append(pending.removal)
+                    self._pending.remove(pending)
+                    _tell(pending)
+            await self._tick.committed()
         after: str | None = None
         while True:
             keys = [document.key async for document in self._page(f"{namespace}/", after)]

@@ -84,7 +84,7 @@ class Matching:
     def _reached(self, pending: PendingEvent) -> Iterable[Name]:
         if pending.trigger:
             return [Name.parse(pending.trigger)]
-        found = self._parts.catalog.triggers_for(pending.namespace, pending.event.type)
+        found = self._parts.catalog.hearing.of(pending.namespace, pending.event.type)
         return [
             trigger.name
             for trigger in found

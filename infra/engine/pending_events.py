@@ -196,6 +196,10 @@ class PendingEvents:
         """Those of a namespace, in order of acceptance."""
         return [*self._waiting.get(namespace, {}).values()]
 
+    def held(self, namespace: str) -> int:
+        """The number of those of a namespace, with those that are being accepted."""
+        return self._counts[namespace]
+
     @property
     def oldest_ms(self) -> int | None:
         """The instant at which the oldest was accepted; None if there is none."""
