@@ -69,6 +69,13 @@ class Accepted:
     conflicts: int
     keys: tuple[str, ...]
 
+    def to_json(self) -> dict[str, JSON]:
+        """As a sender is told; `conflicts` only if there are some."""
+        told: dict[str, JSON] = {"accepted": self.accepted, "duplicates": self.duplicates}
+        if self.conflicts:
+            told["conflicts"] = self.conflicts
+        return {**told, "keys": [*self.keys]}
+
 
 class Hearing:
     """Accepts CloudEvents, and has them matched in the order of their acceptance, each namespace in its turn."""
