@@ -551,6 +551,42 @@ async def test_who_waits_for_effects_hears_that_the_server_stops():
     await made.kill()
 
 
+async def test_who_does_not_wait_any_more_keeps_nobody_from_anything():
+    made = await paused()
+    await trigger(made, "placed")
+    accepted = await made.engine.events.accept(GUEST, [event("1"), event("2")])
+    gone, first, stopped = (
+        asyncio.ensure_future(made.engine.events.settled(GUEST, [key]))
+        for key in (accepted.keys[0], accepted.keys[0], accepted.keys[1])
+    )
+    find = made.engine.events._pending.find
+    await made.until(lambda: all(find(GUEST, key).waiting for key in accepted.keys))
+    gone.cancel()
+    stopped.cancel()
+
+    made.begin()
+    await first
+    await made.settle()
+
+    assert received(made) == ["1", "2"]
+    await made.kill()
+
+
+async def test_who_gave_up_waiting_is_not_told_of_the_stop():
+    made = await paused()
+    accepted = await made.engine.events.accept(GUEST, [event()])
+    waiting = asyncio.ensure_future(made.engine.events.settled(GUEST, accepted.keys))
+    await made.until(lambda: made.engine.events._pending.find(GUEST, accepted.keys[0]).waiting)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+
+    made.engine.events.stop()
+
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await made.kill()
+
+
 async def test_gauges_tell_how_many_wait_and_for_how_long():
     made = await paused()
     await made.engine.events.accept(GUEST, [event("1")])
