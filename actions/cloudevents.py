@@ -30,8 +30,10 @@ MAX_EVENT_BYTES = 1 << 20
 MAX_BATCH_BYTES = 8 << 20
 RESERVED_TYPES = ("xingqiao.", "io.serverlessworkflow.")
 RESERVED_SOURCE = "/xingqiao/"
+HOPS = "xqhops"  # how many CloudEvents have led to this one
 OLDER_VERSIONS = ("0.1", "0.2", "0.3")
 _NAME = re.compile(r"[a-z0-9]{1,64}")
+_HOPS = re.compile(r"[0-9]{1,9}")
 _MOST, _LEAST = (1 << 31) - 1, -(1 << 31)
 _LAST_OF_PLANES = "".join(
     chr((plane << 16) + last) for plane in range(17) for last in (0xFFFE, 0xFFFF)
@@ -116,8 +118,10 @@ def read_cloud_event(doc: Any, *, outside: bool = True) -> CloudEvent:
     # A member that is null is one that is not there (JSON format, 2.2).
     attributes = {name: value for name, value in attributes.items() if value is not None}
     content = {name: doc[name] for name in (DATA, DATA_BASE64) if doc.get(name) is not None}
-    event = CloudEvent(attributes, content)
     _check_attributes(attributes)
+    if HOPS in attributes:
+        attributes[HOPS] = _hops(attributes[HOPS])
+    event = CloudEvent(attributes, content)
     _check_content(event)
     if outside:
         _check_outside(event)
@@ -193,6 +197,16 @@ def _check_attribute(name: str, value: JSON) -> None:
         )
     if name == "time":
         _check_time(value)
+
+
+def _hops(value: JSON) -> int:
+    """The number, which a header holds as text."""
+    found = _HOPS.fullmatch(str(value))
+    if found is None:
+        raise InvalidError(
+            f"The attribute '{HOPS}' of a CloudEvent must be the number of CloudEvents that led to it, not {value!r:.100}."
+        )
+    return int(found[0])
 
 
 def _check_time(value: JSON) -> None:
