@@ -24,7 +24,7 @@ from xingqiao.actions import (
     UnsupportedMediaError,
     read_cloud_event,
 )
-from xingqiao.infra.http.cloudevents import Mode, envelope_of, read_events
+from xingqiao.infra.http.cloudevents import Mode, envelope_of, holds_event, read_events
 
 LEAST = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.placed"}
 HEADERS = {f"ce-{name}": value for name, value in LEAST.items()}
@@ -175,6 +175,21 @@ def test_a_structured_event_is_the_body_whatever_the_headers_say():
 def test_other_formats_are_refused(content_type):
     with pytest.raises(UnsupportedMediaError):
         read({**HEADERS, "Content-Type": content_type}, b"{}")
+
+
+@pytest.mark.parametrize(
+    ("headers", "held"),
+    [
+        ({}, False),
+        ({"content-type": "application/json"}, False),
+        ({"ce-id": "1"}, False),
+        ({"ce-specversion": "0.3"}, True),
+        ({"content-type": "Application/CloudEvents-Batch+JSON"}, True),
+        ({"content-type": "application/cloudevents+avro"}, True),
+    ],
+)
+def test_a_request_that_holds_an_event_is_known_by_its_headers(headers, held):
+    assert holds_event(headers) is held
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1", b"\xff", b"NaN"])
