@@ -36,6 +36,7 @@ from .dsl.combinators.data import (
     value,
 )
 from .dsl.combinators.errors import do, ensure, fallback, raise_error, retry, timeout
+from .dsl.combinators.events import emit
 from .dsl.combinators.limits import limit
 from .dsl.combinators.loops import doloop, doloop_nosave, loop, loop_nosave, repeat, while_nosave
 from .dsl.combinators.messages import all_of, any_of, receive, tell
@@ -76,7 +77,18 @@ from .languages.asl.running.task_tokens import task_token, token_place
 from .machine.chains import Handover, handover, take_over
 from .machine.changes import Changes
 from .machine.children import CHILD_FAILED, child_failed, child_started
-from .machine.commands import Abandon, Acquire, Again, Annotate, Child, Command, Invoke, Spawn, Tell
+from .machine.commands import (
+    Abandon,
+    Acquire,
+    Again,
+    Annotate,
+    Child,
+    Command,
+    Emit,
+    Invoke,
+    Spawn,
+    Tell,
+)
 from .machine.conductor import Transition, advance, reissue
 from .machine.conductor_action import CONDUCTING
 from .machine.cursor import Context, Limits
@@ -237,6 +249,7 @@ __all__ = [
     "Context",
     "Continued",
     "Deadline",
+    "Emit",
     "Entry",
     "Error",
     "Event",
@@ -335,6 +348,7 @@ __all__ = [
     "dot",
     "dynamic",
     "eca",
+    "emit",
     "empty",
     "ensure",
     "entry_of",
