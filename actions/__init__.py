@@ -75,6 +75,7 @@ from .errors import (
     UnauthorizedError,
     UnavailableError,
 )
+from .event_filters import UNTYPED_FILTERS, EventFilter, read_event_filter
 from .executables import KINDS
 from .feeds import ALARM, INTERVAL, ONCE, Schedule, scheduled
 from .filters import (
@@ -293,6 +294,7 @@ __all__ = [
     "THROTTLED",
     "UNAVAILABLE",
     "UNENDED_MS",
+    "UNTYPED_FILTERS",
     "VARIABLES",
     "WAITING",
     "WHISK",
@@ -324,6 +326,7 @@ __all__ = [
     "Deployment",
     "Document",
     "EntitySettings",
+    "EventFilter",
     "ExecutionArn",
     "ExecutionRow",
     "Expiry",
@@ -460,6 +463,7 @@ __all__ = [
     "planned_schedules",
     "qualified",
     "read_cloud_event",
+    "read_event_filter",
     "record",
     "refuse_ended",
     "request_id",

@@ -14,6 +14,7 @@ from ..composer import Name
 from .composed import MAX_SEQUENCE
 from .definitions import define_action, define_package, define_rule, define_trigger
 from .errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from .event_filters import UNTYPED_FILTERS
 from .executables import KINDS, row_of
 from .model import ACTIVE, INACTIVE, Action, Package, Rule, Trigger
 from .parameters import merged
@@ -62,6 +63,7 @@ class Catalog:
         # Lookups since the last change.
         self._resolved: dict[tuple[str, str], Action] = {}
         self._linked: dict[str, list[Rule]] = {}
+        self._hearing: dict[str, dict[str | None, list[Trigger]]] = {}  # by namespace and type
         for definition in definitions:
             self.apply(Change(definition, (definition,)))
 
@@ -178,6 +180,19 @@ class Catalog:
             found = self._linked[str(trigger)] = sorted(rules, key=lambda rule: rule.name.name)
         return found
 
+    def triggers_for(self, namespace: str, type: str) -> list[Trigger]:
+        """The triggers of a namespace whose filters may fit CloudEvents of a type, in order of name."""
+        found = self._hearing.get(namespace)
+        if found is None:
+            found = self._hearing[namespace] = {}
+            for trigger in self.all(Trigger, namespace):
+                if trigger.filter is not None:
+                    types = trigger.filter.types
+                    for each in (None,) if types is None else types:
+                        found.setdefault(each, []).append(trigger)
+        listed = [*found.get(type, ()), *found.get(None, ())]
+        return sorted(listed, key=lambda trigger: trigger.name.name)
+
     # --- changing ----------------------------------------------------------------------------
 
     def defined(
@@ -204,7 +219,7 @@ class Catalog:
         elif kind is Package:
             definition = self._package(name, doc, before, now_ms)
         elif kind is Trigger:
-            definition = define_trigger(name, doc, before, now_ms)
+            definition = self._trigger(name, doc, before, now_ms)
         else:
             definition = self._rule(name, doc, before, now_ms)
         return Change(definition, (definition,))
@@ -256,6 +271,8 @@ class Catalog:
         """Applies a change that has been stored."""
         self._resolved.clear()
         self._linked.clear()
+        for definition in (*change.gone, *change.put):
+            self._hearing.pop(definition.name.namespace, None)
         for definition in change.gone:  # first: another may take its name
             self._namespaces.get(definition.name.namespace, {}).pop(definition.name.path, None)
         for definition in change.put:
@@ -322,6 +339,18 @@ class Catalog:
             raise InvalidError("Cannot bind to another package binding.")
         return package
 
+    def _trigger(self, name: Name, doc: JSON, before: Trigger | None, now_ms: int) -> Trigger:
+        trigger = define_trigger(name, doc, before, now_ms)
+        if not _is_untyped(trigger) or (before is not None and _is_untyped(before)):
+            return trigger
+        if sum(map(_is_untyped, self.all(Trigger, name.namespace))) >= UNTYPED_FILTERS:
+            raise InvalidError(
+                f"The namespace {name.namespace} has {UNTYPED_FILTERS} triggers with filters that fit any type of "
+                "CloudEvent, and may not have more: put this filter and "
+                '{"exact": {"type": "..."}} into \'all\'.'
+            )
+        return trigger
+
     def _rule(self, name: Name, doc: JSON, before: Rule | None, now_ms: int) -> Rule:
         rule = define_rule(name, doc, before, now_ms)
         if rule.trigger.namespace != name.namespace:
@@ -333,6 +362,10 @@ class Catalog:
         except (NotFoundError, ConflictError):
             raise InvalidError(f"action {rule.action} does not exist") from None
         return rule
+
+
+def _is_untyped(trigger: Trigger) -> bool:
+    return trigger.filter is not None and trigger.filter.types is None
 
 
 def _shown(name: Name) -> str:

@@ -69,7 +69,7 @@ from .errors import (
     LimitError,
     ProgramError,
 )
-from .expressions import Scope, Template, path, var
+from .expressions import Predicate, Scope, Template, parse_predicate, path, var
 from .freezing import changed, frozen
 from .gates import UNBOUND, Bound, Gate, WaitingLine
 from .languages import asl, forks, read_composer
@@ -281,6 +281,7 @@ __all__ = [
     "Outline",
     "ParameterizedForEach",
     "Paused",
+    "Predicate",
     "Program",
     "ProgramError",
     "QueryState",
@@ -382,6 +383,7 @@ __all__ = [
     "overflow",
     "parallel",
     "parse",
+    "parse_predicate",
     "participant",
     "path",
     "queries",
