@@ -5,6 +5,7 @@ Write `from xingqiao import composer` and build compositions with the functions 
 
 from typing import TYPE_CHECKING, Never
 
+from .cloudevents import HOPS
 from .dialects import DIALECTS
 from .dsl.classes import capture_class
 from .dsl.combinators.actions import action, dynamic, function
@@ -200,6 +201,7 @@ __all__ = [
     "DIALECTS",
     "EXECUTION_FAILED",
     "FIRST",
+    "HOPS",
     "JSON",
     "LAST",
     "LIMIT_EXCEEDED",

@@ -45,7 +45,7 @@ class Emitted:
 
 def emitted(command: Emit, at: float) -> Emitted:
     """The CloudEvent of a command that is durable at this virtual second."""
-    return Emitted(copied(command.attributes), copied(command.content.get("data")), at)
+    return Emitted({**command.attributes}, copied(command.content.get("data")), at)
 
 
 @dataclass(slots=True)
