@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
-from ...actions import Quotas, Usage
+from ...actions import MAX_BATCH_BYTES, MAX_EVENT_BYTES, MAX_EVENTS, Quotas, Usage
 from ...composer import Limits
 from .hooks import NoHooks
 from .threads import Threads
@@ -96,9 +96,9 @@ class EventBounds:
         horizon_ms: how long a second delivery of a CloudEvent is recognized.
     """
 
-    batch: int = 1_000
-    batch_bytes: int = 8 << 20
-    event_bytes: int = 1 << 20
+    batch: int = MAX_EVENTS
+    batch_bytes: int = MAX_BATCH_BYTES
+    event_bytes: int = MAX_EVENT_BYTES
     pending: int = 10_000
     pending_bytes: int = 64 << 20
     all_pending: int = 100_000
