@@ -5,7 +5,7 @@ Write `from xingqiao import composer` and build compositions with the functions 
 
 from typing import TYPE_CHECKING, Never
 
-from .cloudevents import HOPS
+from .cloudevents import HOPS, MAX_ATTRIBUTES, RESERVED_SOURCE, RESERVED_TYPES, attribute_flaw
 from .dialects import DIALECTS
 from .dsl.classes import capture_class
 from .dsl.combinators.actions import action, dynamic, function
@@ -205,6 +205,7 @@ __all__ = [
     "JSON",
     "LAST",
     "LIMIT_EXCEEDED",
+    "MAX_ATTRIBUTES",
     "MAX_DEPTH",
     "MAX_INBOX_BYTES",
     "MAX_MESSAGES",
@@ -216,6 +217,8 @@ __all__ = [
     "MESSAGE_RECEIVED",
     "NOTHING",
     "PAUSED",
+    "RESERVED_SOURCE",
+    "RESERVED_TYPES",
     "RESOLVED",
     "RESUMED",
     "ROOT",
@@ -326,6 +329,7 @@ __all__ = [
     "asl",
     "assign",
     "asynchronous",
+    "attribute_flaw",
     "awaits_worker",
     "boxed",
     "call",

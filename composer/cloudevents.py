@@ -28,6 +28,13 @@ ADDED: Final = 10  # attributes that may be added to those that a composition gi
 
 _NAME = re.compile(r"[a-z0-9]{1,64}")
 _MOST, _LEAST = (1 << 31) - 1, -(1 << 31)
+_LAST_OF_PLANES = "".join(
+    chr((plane << 16) + last) for plane in range(17) for last in (0xFFFE, 0xFFFF)
+)
+# Characters that a string must not have (section "Type System"): controls, surrogates, noncharacters.
+_NOT_ALLOWED = re.compile(
+    f"[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufdd0-\\ufdef{_LAST_OF_PLANES}]"
+)
 _SET = {
     "specversion": "it is always 1.0",
     "id": "it is the activation id of the step",
@@ -44,8 +51,11 @@ def attribute_flaw(name: str, value: JSON) -> str | None:
     if name in REQUIRED + OPTIONAL and not (isinstance(value, str) and value):
         return f"The attribute {name!r} of a CloudEvent must be a string that is not empty, not {value!r:.100}."
     if isinstance(value, str):
-        if len(value) > MAX_ATTRIBUTE or not value.isprintable():
-            return f"The attribute {name!r} of a CloudEvent must be up to {MAX_ATTRIBUTE} printable characters."
+        if len(value) > MAX_ATTRIBUTE or _NOT_ALLOWED.search(value):
+            return (
+                f"The attribute {name!r} of a CloudEvent must be up to {MAX_ATTRIBUTE} characters, without control "
+                "characters and surrogates."
+            )
     elif not (isinstance(value, bool) or (isinstance(value, int) and _LEAST <= value <= _MOST)):
         return f"The attribute {name!r} of a CloudEvent must be a string, a boolean or a 32-bit integer, not {value!r:.100}."
     return None

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..cloudevents import DATA, MAX_EVENT, VERSION, emission_flaw, timestamp
 from ..freezing import changed, frozen
-from ..values import EXPRESSION_ERROR, LIMIT_EXCEEDED, Failure, failure, measured
+from ..values import (
+    EXPRESSION_ERROR,
+    LIMIT_EXCEEDED,
+    MAX_DEPTH,
+    Failure,
+    failure,
+    measured,
+    nests_deeper,
+)
 from . import history, instructions
 from .commands import Emit
 from .history import Entry
@@ -26,6 +34,11 @@ def _emit(cursor: Cursor, i: instructions.Emit) -> Reaction:
         return made
     if why := emission_flaw(made):
         return failure(EXPRESSION_ERROR, f"emit: {why}")
+    if nests_deeper(
+        [made.get(DATA)]
+    ):  # as the data of one from outside: it is a parameter of actions
+        text = f"emit: the data nests deeper than {MAX_DEPTH - 1} levels"
+        return failure(LIMIT_EXCEEDED, text)
     if measured(made, MAX_EVENT) > MAX_EVENT:
         return failure(LIMIT_EXCEEDED, f"emit: the CloudEvent takes more than {MAX_EVENT} bytes")
     if not cursor.count_steps():

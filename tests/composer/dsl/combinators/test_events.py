@@ -161,6 +161,22 @@ def test_a_cloudevent_that_is_too_large_fails_the_step():
     assert run.emitted == []
 
 
+@pytest.mark.parametrize(("levels", "code"), [(199, None), (200, "LimitExceeded")])
+def test_its_data_nests_as_deep_as_the_parameters_of_an_action_may(levels, code):
+    data = 1
+    for _ in range(levels):
+        data = [data]
+
+    run = simulate(
+        composer.do(emit({"type": "a", "data": path("$.x")}), "mend"),
+        {"x": data},
+        actions={"mend": lambda error: {"code": error["error"]["code"]}},
+    )
+
+    assert run.value.get("code") == code
+    assert len(run.emitted) == (code is None)
+
+
 def test_it_counts_as_a_step():
     part = composer.loop(composer.literal(True), emit({"type": "a"}))
     limits = composer.Limits(steps=7)
