@@ -21,8 +21,9 @@ from xingqiao.actions import (
     read_cloud_events,
 )
 from xingqiao.actions import read_cloud_event as read
-from xingqiao.actions.cloudevents import MAX_ATTRIBUTE, MAX_ATTRIBUTES, MAX_EVENTS
+from xingqiao.actions.cloudevents import MAX_ATTRIBUTES, MAX_EVENTS
 from xingqiao.composer import MAX_DEPTH
+from xingqiao.composer.cloudevents import MAX_ATTRIBUTE
 
 LEAST = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.placed"}
 FULL = {
