@@ -14,9 +14,11 @@ from ..composer import Name
 from .composed import MAX_SEQUENCE
 from .definitions import define_action, define_package, define_rule, define_trigger
 from .errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from .event_filters import UNTYPED_FILTERS
 from .executables import KINDS, row_of
 from .model import ACTIVE, INACTIVE, Action, Package, Rule, Trigger
 from .parameters import merged
+from .trigger_index import TriggerIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -62,6 +64,7 @@ class Catalog:
         # Lookups since the last change.
         self._resolved: dict[tuple[str, str], Action] = {}
         self._linked: dict[str, list[Rule]] = {}
+        self.hearing = TriggerIndex(lambda namespace: self.all(Trigger, namespace))
         for definition in definitions:
             self.apply(Change(definition, (definition,)))
 
@@ -204,7 +207,7 @@ class Catalog:
         elif kind is Package:
             definition = self._package(name, doc, before, now_ms)
         elif kind is Trigger:
-            definition = define_trigger(name, doc, before, now_ms)
+            definition = self._trigger(name, doc, before, now_ms)
         else:
             definition = self._rule(name, doc, before, now_ms)
         return Change(definition, (definition,))
@@ -256,6 +259,8 @@ class Catalog:
         """Applies a change that has been stored."""
         self._resolved.clear()
         self._linked.clear()
+        for definition in (*change.gone, *change.put):
+            self.hearing.changed(definition.name.namespace)
         for definition in change.gone:  # first: another may take its name
             self._namespaces.get(definition.name.namespace, {}).pop(definition.name.path, None)
         for definition in change.put:
@@ -322,6 +327,18 @@ class Catalog:
             raise InvalidError("Cannot bind to another package binding.")
         return package
 
+    def _trigger(self, name: Name, doc: JSON, before: Trigger | None, now_ms: int) -> Trigger:
+        trigger = define_trigger(name, doc, before, now_ms)
+        if not _is_untyped(trigger) or (before is not None and _is_untyped(before)):
+            return trigger
+        if sum(map(_is_untyped, self.all(Trigger, name.namespace))) >= UNTYPED_FILTERS:
+            raise InvalidError(
+                f"The namespace {name.namespace} has {UNTYPED_FILTERS} triggers with filters that fit any type of "
+                "CloudEvent, and may not have more: put this filter and "
+                '{"exact": {"type": "..."}} into \'all\'.'
+            )
+        return trigger
+
     def _rule(self, name: Name, doc: JSON, before: Rule | None, now_ms: int) -> Rule:
         rule = define_rule(name, doc, before, now_ms)
         if rule.trigger.namespace != name.namespace:
@@ -333,6 +350,10 @@ class Catalog:
         except (NotFoundError, ConflictError):
             raise InvalidError(f"action {rule.action} does not exist") from None
         return rule
+
+
+def _is_untyped(trigger: Trigger) -> bool:
+    return trigger.filter is not None and trigger.filter.types is None
 
 
 def _shown(name: Name) -> str:

@@ -18,6 +18,7 @@ from .coded import Code
 from .composed import Composed
 from .entities import ENTITY, entity_settings
 from .errors import InvalidError, TooLargeError
+from .event_filters import read_event_filter
 from .executables import KINDS, parsed_exec, row_of
 from .limits import Limits
 from .model import COMPONENTS, INITIAL, Action, Package, Rule, Trigger
@@ -40,7 +41,7 @@ COMMON = (  # the first are shown by a GET, and sent back by clients; `error` an
 ACTION = (*COMMON, "exec", "limits")
 PLACES = {name: f"limits.{name}" for name in limits.BOUNDS} | {"kind": "exec.kind"}
 PACKAGE = (*COMMON, "binding", "actions", "feeds")
-TRIGGER = (*COMMON, "limits", "rules", "activationId")
+TRIGGER = (*COMMON, "filter", "limits", "rules", "activationId")
 RULE = (*COMMON, "trigger", "action", "status")
 RESERVED = "default"  # stands for no package in the paths of web actions
 
@@ -110,8 +111,12 @@ def _bound(doc: JSON, namespace: str) -> Name:
 
 
 def define_trigger(name: Name, doc: JSON, before: Trigger | None, now_ms: int) -> Trigger:
-    """The trigger that a document defines."""
-    trigger = Trigger(**_fields(name, _object(doc, TRIGGER), before, now_ms))
+    """The trigger that a document defines. A filter that is null is removed."""
+    body = _object(doc, TRIGGER)
+    filter = before.filter if before else None
+    if "filter" in body:
+        filter = None if body["filter"] is None else read_event_filter(body["filter"])
+    trigger = Trigger(**_fields(name, body, before, now_ms), filter=filter)
     feed: Any = trigger.annotations.get("feed")
     if feed is not None:
         try:

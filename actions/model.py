@@ -21,6 +21,7 @@ from .clouds import YEAR_MS
 from .coded import Code, Inline, code_of
 from .composed import Composed, forwarding
 from .entities import ENTITY, entity_settings
+from .event_filters import EventFilter, read_event_filter
 from .executables import exec_to_json, parsed_exec, row_of
 from .kinds import INLINE
 from .limits import DEFAULT as DEFAULT_LIMITS
@@ -295,7 +296,14 @@ class Package(Named):
 
 @dataclass(frozen=True)
 class Trigger(Named):
-    """A named channel of events."""
+    """A named channel of events. Each CloudEvent that fits its filter fires it."""
+
+    filter: EventFilter | None = None
+
+    def summary(self) -> dict[str, JSON]:
+        if self.filter is None:
+            return super().summary()
+        return {**super().summary(), "filter": self.filter.to_json()}
 
     def to_json(self) -> dict[str, JSON]:
         return {**super().to_json(), "limits": {}}
@@ -303,7 +311,8 @@ class Trigger(Named):
     @classmethod
     def from_json(cls, doc: Stored) -> Trigger:
         """Reads what `to_json` wrote."""
-        return cls(**_fields(doc))
+        filter = doc.get("filter")
+        return cls(**_fields(doc), filter=None if filter is None else read_event_filter(filter))
 
 
 @dataclass(frozen=True)

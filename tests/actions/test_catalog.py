@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.kit.actions.things import named, python
 from xingqiao.actions import (
+    UNTYPED_FILTERS,
     Action,
     Catalog,
     ConflictError,
@@ -18,6 +19,7 @@ from xingqiao.actions import (
     InvalidError,
     NotFoundError,
     Package,
+    Trigger,
 )
 
 CODE = {"kind": "python:3", "code": "def main(params): return params"}
@@ -177,3 +179,26 @@ def test_a_missing_package_of_the_system_does_not_exist_and_another_namespaces_i
             catalog.resolve(named(f"/whisk.system/{package}/a"), "guest")
         with pytest.raises(ForbiddenError):
             catalog.resolve(named(f"/other/{package}/a"), "guest")
+
+
+def test_filters_that_every_cloudevent_is_tried_with_are_few():
+    any_type, typed = {"prefix": {"source": "/shop"}}, {"exact": {"type": "a"}}
+    catalog = Catalog()
+
+    def put(name, filter):
+        change = catalog.defined(Trigger, named(name), {"filter": filter}, overwrite=True, now_ms=1)
+        catalog.apply(change)
+
+    for number in range(UNTYPED_FILTERS):
+        put(f"t{number}", any_type)
+    put("typed", typed)
+    put("t0", {"suffix": {"source": "/eu"}})  # one that has such a filter may get another
+    put("/other/t", any_type)
+
+    for name in ("more", "typed"):
+        with pytest.raises(
+            InvalidError, match=f"guest has {UNTYPED_FILTERS} triggers with filters"
+        ):
+            put(name, any_type)
+    put("t1", typed)
+    put("more", any_type)

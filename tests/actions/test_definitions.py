@@ -27,6 +27,7 @@ LINKS = {"trigger": "/_/t", "action": {"path": "guest/p", "name": "a"}}
         (define_package, {"binding": {"namespace": "_", "name": "other"}}),
         (define_package, {"binding": {"name": "other"}}),
         (define_trigger, {"annotations": [{"key": "feed", "value": "/ns/p/f"}]}),
+        (define_trigger, {"filter": {"exact": {"type": "order.placed"}}}),
         (define_rule, LINKS),
         (define_action, {"exec": {"kind": "python:3", "code": "x"},
                          "annotations": [{"key": "a", "value": [1]}]}),
@@ -59,6 +60,8 @@ def test_an_update_keeps_what_it_does_not_name():
         (define_package, {"publish": "yes"}, "'publish' must be true or false"),
         (define_trigger, {"annotations": [{"key": "feed", "value": "a/b/c/d"}]},
          "Feed name is not valid"),
+        (define_trigger, {"filter": {"exact": {"type": 5}}}, "'filter.exact.type' must be a string"),
+        (define_trigger, {"filters": []}, "did you mean 'filter'"),
         (define_trigger, {"annotations": [{"key": "feed", "value": 5}]}, "Feed name is not valid"),
         (define_trigger, {"delAnnotations": "x"}, "'delAnnotations' must be a list"),
         (define_rule, {}, "rule requires a valid trigger and a valid action"),
@@ -70,6 +73,19 @@ def test_an_update_keeps_what_it_does_not_name():
 def test_what_is_malformed_is_refused_by_its_name(define, doc, why):
     with pytest.raises(InvalidError, match=why):
         define(named("it"), doc, None, 1)
+
+
+def test_a_trigger_keeps_its_filter_until_another_is_given_or_null():
+    one, other = {"exact": {"type": "a"}}, {"exact": {"type": "b"}}
+    first = define_trigger(named("t"), {"filter": one}, None, 1)
+    kept = define_trigger(named("t"), {"parameters": []}, first, 2)
+    changed = define_trigger(named("t"), {"filter": other}, kept, 3)
+    gone = define_trigger(named("t"), {"filter": None}, changed, 4)
+
+    assert first.summary()["filter"] == kept.to_json()["filter"] == one
+    assert changed.to_json()["filter"] == other
+    assert gone.filter is None
+    assert "filter" not in gone.to_json()
 
 
 def test_a_package_may_not_be_called_default():

@@ -182,6 +182,12 @@ class World:
         await self.engine.recovery.settled.wait()
         await self.engine._tick.settled()
 
+    def begin(self):
+        """An engine that was paused goes on."""
+        self.engine.recovery.begin()
+        self.engine.events.begin()
+        self.engine.schedules.begin()
+
     async def kill(self):
         """The process dies: nothing more is committed, answered or told."""
         self.engine._inbox.close()
@@ -190,6 +196,7 @@ class World:
         self.engine._alarms.stop()
         self.engine.recovery.stop()
         self.engine.schedules.stop()
+        self.engine.events.stop()
         self.engine.endings.stop()
         self.engine._inbox.stretching.stop()
         self.engine.answering.stop()

@@ -1,0 +1,86 @@
+"""Predicates over a CloudEvent: those of compositions, with paths that cost next to nothing to follow."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ..composer import ExpressionError, flaw, parse_predicate, path
+from .errors import InvalidError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..composer import JSON, Predicate
+
+MAX_BYTES = 8 << 10  # of a filter or a condition, as JSON
+MAX_LEVELS = 32
+
+
+def check_bounds(doc: JSON, field: str) -> None:
+    """Checks that a filter or a condition is small: each CloudEvent is compared with all of it.
+
+    Raises:
+        InvalidError: it is too large or too deep.
+    """
+    if why := flaw(doc, depth=MAX_LEVELS):
+        raise malformed(field, f"must be JSON of at most {MAX_LEVELS} levels: {why}")
+    size = len(json.dumps(doc, ensure_ascii=False).encode())
+    if size > MAX_BYTES:
+        raise malformed(field, f"must be JSON of at most {MAX_BYTES} bytes, not {size}")
+
+
+def read_event_predicate(doc: Any, field: str) -> Predicate:
+    """Reads a predicate that each CloudEvent is tested with.
+
+    Raises:
+        InvalidError: it is not a predicate, or has a path that can lead to several places, or a variable.
+    """
+    try:
+        predicate = parse_predicate(doc)
+        for selector in _selectors(doc):
+            _check_selector(selector, field)
+    except ExpressionError as error:
+        raise malformed(field, f"is not a predicate: {error}") from None
+    return predicate
+
+
+def read_event_path(doc: Any, field: str) -> str:
+    """Reads a path to one place, such as `$.event.data.order`.
+
+    Raises:
+        InvalidError: it is not such a path.
+    """
+    try:
+        _check_selector({"path": doc}, field)
+    except ExpressionError as error:
+        raise malformed(field, f"is not a path: {error}") from None
+    text: str = doc
+    return text
+
+
+def malformed(field: str, why: str) -> InvalidError:
+    """The error for a member of a definition; `field` is its place, such as `filter.all[0].exact`."""
+    return InvalidError(f"The request content was malformed:\n'{field}' {why}")
+
+
+def _check_selector(selector: dict[str, Any], field: str) -> None:
+    if "var" in selector:
+        raise malformed(field, f"has the variable {selector['var']!r:.100}: use a path instead")
+    found = path(selector["path"])
+    if not found.path.singular:
+        raise malformed(
+            field,
+            f"has the path {found.path.text!r:.100}, which can select several values: "
+            "use one without wildcards, slices, filters and '..'",
+        )
+
+
+def _selectors(doc: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The selectors of a predicate that `parse_predicate` has accepted."""
+    for part in (doc.get("left"), doc.get("right"), doc.get("of")):
+        for each in part if isinstance(part, list) else [part]:
+            if isinstance(each, dict) and "op" in each:
+                yield from _selectors(each)
+            elif isinstance(each, dict) and "path" in each and "value" not in each:
+                yield each

@@ -1,0 +1,55 @@
+"""Predicates over CloudEvents: what they may look at."""
+
+from __future__ import annotations
+
+import pytest
+
+from xingqiao.actions import InvalidError
+from xingqiao.actions.event_predicates import read_event_path, read_event_predicate
+from xingqiao.composer import Scope, path
+
+WIDE, ONE = {"path": "$..total"}, {"path": "$.total"}
+
+
+@pytest.mark.parametrize(
+    "doc",
+    [
+        {"op": "exists", "of": WIDE},
+        {"op": "is", "of": WIDE, "type": "array"},
+        {"op": "matches", "of": WIDE, "pattern": "a*"},
+        {"op": "eq", "left": WIDE, "right": {"value": 1}},
+        {"op": "eq", "left": ONE, "right": WIDE},
+        {"op": "not", "of": {"op": "true", "of": WIDE}},
+        {"op": "and", "of": [{"op": "true", "of": ONE}, {"op": "true", "of": WIDE}]},
+        {"op": "or", "of": [{"op": "true", "of": {"path": "$.items[*]"}}]},
+    ],
+)
+def test_a_path_that_could_visit_the_whole_event_is_refused_wherever_it_stands(doc):
+    with pytest.raises(InvalidError, match=r"'filter' has the path .* which can select several"):
+        read_event_predicate(doc, "filter")
+
+
+def test_a_variable_is_refused():
+    with pytest.raises(InvalidError, match="'filter' has the variable 'n': use a path"):
+        read_event_predicate({"op": "true", "of": {"path": "$", "var": "n"}}, "filter")
+
+
+@pytest.mark.parametrize("value", [{"path": "$..total"}, {"path": "$", "var": "n"}, [WIDE]])
+def test_a_value_that_looks_like_a_path_is_a_value(value):
+    doc = {"op": "eq", "left": ONE, "right": {"value": value}}
+
+    assert read_event_predicate(doc, "filter").holds(Scope({"total": value}, {})) is True
+
+
+def test_what_the_dsl_writes_is_read():
+    total = path("$.data.total")
+    wanted = ((total > 3) & ~(total == 5)) | total.is_a("string") | total.matches("a*")
+
+    assert read_event_predicate(wanted.to_json(), "filter").to_json() == wanted.to_json()
+
+
+def test_a_path_leads_to_one_place():
+    assert read_event_path("$.event.data.order", "by") == "$.event.data.order"
+    for wrong, why in (("order", "is not a path"), (5, "is not a path"), ("$..a", "several")):
+        with pytest.raises(InvalidError, match=f"'by' .*{why}"):
+            read_event_path(wrong, "by")
