@@ -16,6 +16,7 @@ import orjson
 
 from ...actions import (
     Document,
+    InDoubtError,
     InvalidError,
     NotFoundError,
     ThrottledError,
@@ -38,7 +39,7 @@ from .pending_events import (
     size_of,
 )
 from .stored_values import the_document
-from .tick import CLOSED
+from .tick import CLOSED, IN_DOUBT
 from .units import Unit
 
 if TYPE_CHECKING:
@@ -249,7 +250,8 @@ class Hearing:
         """Waits until all that follows from these CloudEvents is durable, as far as they are accepted.
 
         Raises:
-            UnavailableError: the store does not commit, or the server stops.
+            InDoubtError: the store does not commit in time: they follow when it does.
+            UnavailableError: the server stops: they follow after the next start.
         """
         for key in keys:
             pending = self._pending.find(namespace, key)
@@ -257,6 +259,8 @@ class Hearing:
                 continue
             if self._stopped:
                 raise UnavailableError(CLOSED)
+            if not self._tick.healthy:
+                raise InDoubtError(IN_DOUBT)
             future = asyncio.get_running_loop().create_future()
             pending.waiting.append(future)
             if pending.unit is not None:

@@ -653,6 +653,29 @@ async def test_a_store_that_does_not_commit_keeps_nothing_and_takes_no_room():
     await made.kill()
 
 
+@pytest.mark.parametrize("does", ["refuses", "doubts"])
+async def test_effects_are_kept_while_the_store_does_not_commit_them(does):
+    store = FaultyStore(MemoryStore(), 1, times=2 if does == "refuses" else 1, does=does)
+    settings = EngineSettings(pacing=Pacing(commit_retry_s=0.01, commit_deadline_s=0))
+    made = await begun(store, ANSWERS, settings=settings)
+    await made.put(work=None)
+    await trigger(made, "placed")
+    store.armed = True
+    [key] = (await made.engine.events.accept(GUEST, [event("1")])).keys
+    for _ in range(2):  # before and after the engine has noticed it
+        with pytest.raises(InDoubtError):
+            await made.engine.events.settled(GUEST, [key])
+
+    await made.until(lambda: made.engine.healthy)
+    await made.settle()
+
+    assert store.failed == (2 if does == "refuses" else 1)
+    assert received(made) == ["1"]
+    assert await kept(made, "cloudevent") == {}
+    assert (await made.engine.events.get(GUEST, key))["state"] == "fired"
+    await made.kill()
+
+
 async def test_one_in_doubt_is_heard_once_when_the_store_commits():
     store = FaultyStore(MemoryStore(), 0, times=1, does="doubts")
     settings = EngineSettings(pacing=Pacing(commit_retry_s=0.01, commit_deadline_s=0))
