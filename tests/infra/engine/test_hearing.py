@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import anyio.lowlevel
 import pytest
 
 from tests.kit.actions.things import StandingClock
@@ -350,6 +351,17 @@ async def test_one_and_a_batch_may_be_so_large():
         await made.engine.events.accept(GUEST, [*fits, event("7")])
     assert len(await kept(made, "heard")) == 2
     await made.kill()
+
+
+async def test_others_have_their_turns_while_a_large_batch_is_read(made):
+    batch, turns = [event(n) for n in range(500)], 0
+    accepting = asyncio.ensure_future(made.engine.events.accept(GUEST, batch))
+    while not made.engine.events._pending.held(GUEST):
+        await anyio.lowlevel.checkpoint()
+        turns += 1
+
+    assert turns > 5
+    assert (await accepting).accepted == 500
 
 
 async def test_what_is_not_json_is_refused(made):
