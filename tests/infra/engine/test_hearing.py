@@ -707,26 +707,34 @@ async def test_one_in_doubt_is_heard_once_when_the_store_commits():
     await made.kill()
 
 
-async def test_a_match_that_fails_stays_pending_for_the_next_start(made, monkeypatch):
+@pytest.mark.parametrize("withdrawn", [True, False])
+async def test_an_internal_error_makes_a_dead_letter_for_each_trigger(made, monkeypatch, withdrawn):
     await trigger(made, "a")
     await trigger(made, "b", rules=["other"])
     firing, gather = made.engine.firing, made.engine.firing.gather
 
     def broken(name, given):
         if name == named("b"):
+            made.engine._tick.gathering.alone = withdrawn  # as it is when an entity has changed
             raise LookupError("a bug")
         return gather(name, given)
 
     monkeypatch.setattr(firing, "gather", broken)
-    [key] = (await made.engine.events.accept(GUEST, [event("1")])).keys
-    await made.settle()
+    [key] = await send(made, event("1"))
+    found = await letters(made)
 
-    assert made.hands.invoked == []
-    assert (await made.engine.events.get(GUEST, key))["state"] == "pending"
-    again = await restarted(made)
-    await again.settle()
-    assert sorted(again.hands.names) == ["other", "work"]
-    made.engine = again.engine
+    assert {letter["target"] for letter in found} == {"/guest/a", "/guest/b"}
+    assert {(letter["code"], letter["mayHaveRun"]) for letter in found} == {
+        ("InternalError", "unknown")
+    }
+    assert (await made.engine.events.get(GUEST, key))["state"] == "refused"
+    assert made.hands.names == ["work"] * (not withdrawn)
+    assert await kept(made, "cloudevent") == {}
+    monkeypatch.undo()
+    for letter in found:
+        await made.engine.letters.retry(GUEST, letter["id"])
+    await made.settle()
+    assert sorted(made.hands.names) == ["other", "work", *["work"] * (not withdrawn)]
 
 
 # --- crashes ----------------------------------------------------------------------------------
