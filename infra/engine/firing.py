@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ...actions import (
+    PLAIN,
     ActivationRow,
     RefusedError,
     Trigger,
@@ -17,6 +18,8 @@ from ...actions import (
     merged,
     not_fired,
 )
+from ...composer import changed
+from .emitting import hops_after
 from .inbox.pending import called
 from .unwaited import ALARM, Unwaited
 from .unwaited import TRIGGER as BY_TRIGGER
@@ -86,7 +89,7 @@ class Firing:
         """
         trigger, rules, params = self._prepared(name, event.params)
         now_ms = self._admitted(name, rules)
-        return self._record(trigger, rules, params, now_ms) if rules else None
+        return self._record(trigger, rules, params, now_ms, hops_after(event)) if rules else None
 
     def _prepared(
         self, name: Name, payload: dict[str, JSON]
@@ -117,10 +120,15 @@ class Firing:
         await accepted
 
     def _record(
-        self, trigger: Trigger, rules: Sequence[Rule], params: dict[str, JSON], now_ms: int
+        self,
+        trigger: Trigger,
+        rules: Sequence[Rule],
+        params: dict[str, JSON],
+        now_ms: int,
+        hops: int = 0,
     ) -> str:
         id, namespace = self._parts.ids.execution_id(now_ms), trigger.name.namespace
-        logs = [self._invoke(rule, params, now_ms) for rule in rules]
+        logs = [self._invoke(rule, params, now_ms, hops) for rule in rules]
         text = orjson.dumps(params)
         body = {
             "about": about_trigger(trigger),
@@ -135,7 +143,7 @@ class Firing:
         self._tick.gathering.write.activations.append(row)
         return id
 
-    def _invoke(self, rule: Rule, params: dict[str, JSON], now_ms: int) -> str:
+    def _invoke(self, rule: Rule, params: dict[str, JSON], now_ms: int, hops: int) -> str:
         """Begins a rule's action. Returns the line that tells what came of it."""
         namespace = rule.name.namespace
         unwaited = Unwaited(BY_TRIGGER, str(rule.name))
@@ -147,5 +155,7 @@ class Firing:
             self._letters.refused(namespace, str(rule.action), unwaited, params, str(error))
             return not_fired(rule, str(error))
         id = self._parts.ids.execution_id(now_ms)
-        self._inbox.begin(id, called(action, params, namespace, unwaited=unwaited))
+        beginning = called(action, params, namespace, unwaited=unwaited)
+        options = changed(PLAIN, hops=hops) if hops else PLAIN
+        self._inbox.begin(id, changed(beginning, options=options))
         return fired(rule, id)
