@@ -104,8 +104,8 @@ def _in_file(file: str, given: dict[str, Any]) -> list[Any]:
 
 
 def _counts(taken: dict[str, Any]) -> str:
-    before = f", {taken['duplicates']} were accepted before" if taken["duplicates"] else ""
-    return f"{taken['accepted']} CloudEvents were accepted{before}"
+    before = f", {taken['duplicates']} sent before" if taken["duplicates"] else ""
+    return f"CloudEvents: {taken['accepted']} accepted{before}"
 
 
 @event.command(epilog="\b\nExample:\n  xingqiao event get 5f1c8e0a7b2d4c6e9f8a1b3c5d7e9f0a")

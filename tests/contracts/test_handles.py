@@ -9,7 +9,15 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from tests.kit.client.programs import ACCOUNT, CALLBACK, ECHO, FAIL, RAISE, RUNNERS
+from tests.kit.client.programs import (
+    ACCOUNT,
+    CALLBACK,
+    ECHO,
+    FAIL,
+    RAISE,
+    RUNNERS,
+    an_embedded_engine,
+)
 from tests.kit.infra.servers import AUTH, running
 from xingqiao import composer
 from xingqiao.actions import (
@@ -674,15 +682,27 @@ async def test_an_event_that_cannot_be_taken_is_refused(run):
 
 
 async def test_what_a_program_changes_after_it_has_sent_it_is_not_sent():
-    async with embedded() as engine:
+    async with an_embedded_engine(None) as run:
+        hearing = run.x.engine.events
+        await run.put_trigger(
+            run.name("t"), await run.put("echo", ECHO), filter={"exact": {"type": "a"}}
+        )
         event = {"specversion": "1.0", "id": "1", "source": "/s", "type": "a", "data": {"n": 1}}
-        await engine.send_events([event])
+        hearing._begun = False  # nothing is matched yet
+        [key] = (await run.x.send_events([event]))["keys"]
 
         event["data"]["n"] = 2
+        hearing.begin()
+        await hearing.settled("guest", [key])
 
-        assert (await engine.send_events([event]))["conflicts"] == 1
+        [fired] = (await run.x.event(key))["fired"]
+        assert (await run.x.activation(fired["activationId"]))["response"]["result"]["n"] == 1
+
+
+async def test_what_is_not_json_is_no_event():
+    async with embedded() as engine:
         with pytest.raises(InvalidError, match=r"The CloudEvents must be JSON: .*data"):
-            await engine.send_events([{**event, "data": {1, 2}}])
+            await engine.send_event("a", {"n": {1, 2}}, source="/s")
 
 
 async def test_activations_are_listed_with_their_logs(run):

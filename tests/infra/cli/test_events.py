@@ -61,7 +61,9 @@ def test_the_second_delivery_is_told_and_another_content_is_a_failure(xingqiao):
     assert first.endswith(" was accepted\n")
     assert again == first.replace("accepted\n", "accepted before\n")
     assert other.code == as_json.code == 1
-    assert "1 refused: CloudEvents with the same source and id" in other.out
+    assert (
+        "✗ CloudEvents: 0 accepted, 1 refused: CloudEvents with the same source and id" in other.out
+    )
     assert as_json.json["conflicts"] == 1
 
 
@@ -77,10 +79,7 @@ def test_events_of_a_file_and_of_standard_input_are_sent(xingqiao, tmp_path, mon
     file = tmp_path / "events.json"
     file.write_text(json.dumps([{**LEAST, "id": "a"}, {**LEAST, "id": "b"}, {**LEAST, "id": "a"}]))
 
-    assert (
-        ok(xingqiao("event", "send", file)).out
-        == "✓ 2 CloudEvents were accepted, 1 were accepted before\n"
-    )
+    assert ok(xingqiao("event", "send", file)).out == "✓ CloudEvents: 2 accepted, 1 sent before\n"
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps({**LEAST, "id": "c"})))
     assert ok(xingqiao("event", "send", "-", "--json")).json["accepted"] == 1
 

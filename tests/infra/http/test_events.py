@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import anyio
+import anyio.lowlevel
 import pytest
 
-from tests.kit.http.worlds import KEY, USER
+from tests.kit.http.worlds import KEY, LOOKS, USER
 from tests.kit.http.worlds import world as opened
 from xingqiao.actions import ThrottledError
 from xingqiao.infra.engine import EngineSettings, EventBounds
@@ -83,6 +85,27 @@ async def test_an_action_gets_the_same_in_each_mode(heard, client, request_of, m
     assert (answer.status_code, answer.json()["accepted"]) == (202, 1)
     [(id, given)] = (await worked(heard)).items()
     assert given == {"total": 5, "__ow_event": {**LEAST, "id": id, **more}}
+
+
+async def test_the_response_waits_for_the_effects_only_if_it_is_asked_to(heard, client):
+    hearing, answers = heard.engine.events, []
+    hearing._begun = False  # nothing is matched yet
+
+    async def waits():
+        answers.append(await client.post("/events", headers=HEADERS, params=EFFECTS))
+
+    early = await client.post("/events", headers={**HEADERS, "ce-id": "2"})
+    state = (await client.get(f"/events/{early.json()['keys'][0]}")).json()["state"]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(waits)
+        for _ in range(LOOKS):
+            await anyio.lowlevel.checkpoint()
+        before = [*answers]
+        hearing.begin()
+
+    assert (early.status_code, state, before) == (202, "pending", [])
+    [answer] = answers
+    assert (await client.get(f"/events/{answer.json()['keys'][0]}")).json()["state"] == "fired"
 
 
 async def test_a_second_delivery_is_counted_and_does_nothing(heard, client):
