@@ -29,8 +29,10 @@ class BatchRecord:
         run: the id of its execution.
         definition: what it is to do.
         began_ms: the instant at which it began: it leaves executions that started later alone.
-        edge: the executions that had started in that very millisecond before it.
+        edge: the executions that had started before it in that very millisecond, or at a later instant:
+            the clock had been set back.
         matched: the number of executions that the filter found then.
+        upto_ms: the latest start of one of them.
     """
 
     run: str
@@ -38,10 +40,12 @@ class BatchRecord:
     began_ms: int
     edge: frozenset[str]
     matched: int
+    upto_ms: int
 
     def document(self) -> Document:
         body: list[Any] = [
             self.run, self.began_ms, self.definition.to_json(), sorted(self.edge), self.matched,
+            self.upto_ms,
         ]  # fmt: skip
         return Document(kind=BATCH, key=self.run, body=orjson.dumps(body))
 
@@ -68,8 +72,8 @@ class BatchRecords:
         bodies = {doc.key: orjson.loads(doc.body or b"") for doc in found}
         if run not in bodies:
             return None
-        _, began_ms, definition, edge, matched = bodies[run]
-        record = BatchRecord(run, batch_of(definition), began_ms, frozenset(edge), matched)
+        _, began_ms, definition, edge, matched, upto_ms = bodies[run]
+        record = BatchRecord(run, batch_of(definition), began_ms, frozenset(edge), matched, upto_ms)
         progress = bodies.get(run + _PROGRESS)
         if progress is None:
             return record, BatchProgress()

@@ -185,8 +185,10 @@ class Batches:
         """
         definition, where = self._checked(namespace, document)
         now_ms = self._clock.now_ms()
-        same = Query(namespace=namespace, since_ms=now_ms, upto_ms=now_ms, limit=1 << 30)
-        edge = frozenset(row.id for row in await self._store.find(ExecutionRow, same))
+        last = Query(namespace=namespace, since_ms=now_ms, limit=1 << 30)
+        rows = await self._store.find(ExecutionRow, last)
+        edge = frozenset(row.id for row in rows)
+        upto_ms = max((row.started_ms for row in rows), default=now_ms)
         matched = await self._matched(namespace, definition, where)
         most = definition.most(self._parts.settings.limits.entries)
         if matched > most:
@@ -196,7 +198,7 @@ class Batches:
             )
         self._parts.used(namespace).admit(self._parts.settings.quotas(namespace), now_ms)
         run = self._parts.ids.execution_id(now_ms)
-        record = BatchRecord(run, definition, now_ms, edge, matched)
+        record = BatchRecord(run, definition, now_ms, edge, matched, upto_ms)
         name = Name(namespace, None, BATCH_NAME)
         call = Call(
             name=name,
@@ -324,7 +326,7 @@ class Batches:
         progress = progress.on_page(page.number, self._clock.now_ms())
         while self._goes_on(work, progress):
             query = Query(
-                namespace=page.namespace, upto_ms=record.began_ms,
+                namespace=page.namespace, upto_ms=record.upto_ms,
                 where=work.listed, after=progress.place, limit=work.size,
             )  # fmt: skip
             rows = await self._store.find(ExecutionRow, query)

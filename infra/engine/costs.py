@@ -105,7 +105,7 @@ async def cost(store: Store, row: ExecutionRow, now_ms: int, page: int = PAGE) -
         usage.requests += charged
         usage.untold += untold
         usage.billed_ms += billed_ms
-    elapsed_ms = (row.ended_ms or now_ms) - row.started_ms
+    elapsed_ms = max(0, (row.ended_ms or now_ms) - row.started_ms)  # the clock may be set back
     return {
         "executionId": row.id,
         "elapsed": elapsed_ms,

@@ -9,6 +9,7 @@ from .code import Code, multiple, single
 from .errors import EvaluationError
 from .machine import END, BreakError, Env, Frame, Frames, catching, release
 from .numbers import reckoned
+from .operators import subtract
 from .values import truthy
 
 Of = Callable[[Any], Any]  # the value of what a part passes on: itself, or the second of a pair
@@ -398,15 +399,16 @@ def last(body: Code) -> Code:
 
 
 def limited(count: Code, body: Code) -> Code:
-    """`limit(count; body)` for a count above 0."""
+    """`limit(count; body)` for a count above 0, or for what is no number: that fails at a result."""
     number, run = count.run, body.many
 
     def frame(value: Any, env: Env) -> Frame:
-        left = number(value, env)
+        left, going = number(value, env), True
         inner = run(value, env)
-        while left > 0 and (result := (yield inner)) is not END:
-            left -= 1
-            if left <= 0:
+        while going and (result := (yield inner)) is not END:
+            left = subtract(left, 1, env[0])
+            going = left > 0
+            if not going:
                 release(inner, env[1].tails)
             yield result
 

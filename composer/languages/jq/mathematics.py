@@ -110,7 +110,7 @@ def _modf(_: Budget, value: Any) -> list[Any]:
 
 def _lgamma_r(_: Budget, value: Any) -> list[Any]:
     x = _number(value)
-    below = x < 0 and math.floor(x) % 2 != 0
+    below = x < 0 and math.isfinite(x) and not x.is_integer() and math.floor(x) % 2 != 0
     return [_safe(_gamma, x), -1 if below else 1]
 
 

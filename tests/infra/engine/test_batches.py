@@ -214,6 +214,18 @@ async def test_what_starts_later_is_left_alone_also_in_the_same_millisecond(made
     assert await statuses(made, [later]) == ["running"]
 
 
+async def test_a_batch_deals_with_what_had_started_when_the_clock_was_set_back(made):
+    await started(made, "waits", 3)
+    made.clock.ms -= 20
+
+    id = await create(made, "terminate", RUNNING)
+    made.clock.ms += 10
+    later = await made.start("waits")
+
+    assert await counts(made, id) == (3, 0, 0, 0)
+    assert await statuses(made, [later]) == ["running"]
+
+
 async def test_no_batch_deals_with_a_batch(made):
     await started(made, "waits", 1)
     first = await create(made, "cancel", "status = 'running'")

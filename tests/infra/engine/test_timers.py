@@ -106,6 +106,7 @@ async def test_nothing_ends_before_it_began_when_the_clock_is_set_back(clock):
         await made.until(lambda: made.hands.invoked)
 
         clock.shift_ms = -HOUR_MS
+        assert (await made.engine.records.cost(GUEST, id))["elapsed"] == 0
         await made.engine.cancel(GUEST, id, terminate=True)
         await made.result(id)
 

@@ -249,6 +249,9 @@ try (reduce (1,2) as [$x] ?// {a:$x} (0; .)) catch .
 ["a\u0000b\u007f\"\t"]|@csv,@tsv,@html,@json
 "YWJj=ZGVm","YQ=é"|@base64d
 "é"|try @base64d catch ., try @urid catch .
+[limit(1.5;1,2,3)], [limit(0.5;1,2,3)]
+[(true,"a",[1],{})|try limit(.;1,2) catch .], [limit("a";empty)]
+[(-infinite,infinite,nan,0,-1,-2.5)|lgamma_r]
 "x" as $x | {$x, "y":1, "\($x)z":2, (1|tostring):3, @base64 "\($x)": 4, if: 5, $__loc__}
 {"a":1,"b":2} | {a, "b", "c\(1)": 3}, {"a b":1}."a b", (."a"), (."a"?), .["a","b"], .["a"]?, (.a?.b?), [.["a","b"]?]
 [[1,2,3]|.[1:]?, .[:1]?, .[0]?, .[(0,1):2]?], [1|.[1:]?, .[0]?, ."a"?, .[]?]

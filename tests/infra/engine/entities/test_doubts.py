@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.kit.actions.things import StandingClock
 from tests.kit.engine.counters import add, asking, counter, entity, message, operate, prepared
 from tests.kit.engine.engines import HELD, begun
 from tests.kit.engine.infra_clock import FastClock
@@ -26,6 +27,18 @@ async def test_a_vote_from_elsewhere_waits_for_its_decision_over_a_restart(world
     assert await again.result(waiting) == {"total": 6}
     assert again.engine.gauges()["in_doubt"] == 0
     await again.kill()
+
+
+async def test_a_vote_is_not_in_doubt_for_less_than_no_time_when_the_clock_is_set_back():
+    clock = StandingClock()
+    made = await begun(answers={"counter": counter}, clock=clock)
+    await made.put(counter=entity())
+    await prepared(made, deadline=clock.ms + 60_000)
+
+    clock.ms -= 5_000
+
+    assert made.engine.gauges()["in_doubt_longest_s"] == 0
+    await made.kill()
 
 
 async def test_a_vote_asks_its_coordinator_until_it_hears():
