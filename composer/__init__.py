@@ -68,7 +68,7 @@ from .errors import (
     LimitError,
     ProgramError,
 )
-from .expressions import Predicate, Scope, Template, parse_predicate, path, var
+from .expressions import MISSING, Path, Predicate, Scope, Template, parse_predicate, path, var
 from .freezing import changed, frozen
 from .gates import UNBOUND, Bound, Gate, WaitingLine
 from .languages import asl, forks, read_composer
@@ -200,6 +200,7 @@ __all__ = [
     "MAX_UPDATES",
     "MESSAGE_DROPPED",
     "MESSAGE_RECEIVED",
+    "MISSING",
     "NOTHING",
     "PAUSED",
     "RESOLVED",
@@ -267,6 +268,7 @@ __all__ = [
     "Outcome",
     "Outline",
     "ParameterizedForEach",
+    "Path",
     "Paused",
     "Predicate",
     "Program",
