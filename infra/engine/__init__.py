@@ -6,6 +6,7 @@ from .calls import Beside, Invoked
 from .checking import Findings, check
 from .engine import Engine
 from .executions import Executions, NamedExecution
+from .hearing import Accepted
 from .hooks import Attachment, Companion, Hooks
 from .inbox.pending import Beginning
 from .names import name_key, named_document
@@ -16,7 +17,7 @@ from .queries import Answer
 from .records import Records
 from .registry import MODIFIED
 from .resets import Place
-from .shared import Counters, EngineSettings, Pacing
+from .shared import Counters, EngineSettings, EventBounds, Pacing
 from .threads import LARGE_BYTES, Threads
 from .timers import Timers
 from .unwaited import EVENT, Unwaited
@@ -29,6 +30,7 @@ __all__ = [
     "LARGE_BYTES",
     "MODIFIED",
     "PAGE_ACTION",
+    "Accepted",
     "Answer",
     "Attachment",
     "Beginning",
@@ -38,6 +40,7 @@ __all__ = [
     "Ended",
     "Engine",
     "EngineSettings",
+    "EventBounds",
     "Executions",
     "Findings",
     "Hooks",

@@ -63,8 +63,8 @@ class DeadLetter:
         id: its own.
         namespace: that the call was made in.
         at_ms: when it was given up.
-        target: the full name of the action; of the trigger, if an alarm could not fire it.
-        how: `signal`, `invoke`, `trigger`, `event`, `schedule` or `alarm`.
+        target: the full name of the action; of the trigger, if an alarm or a CloudEvent could not fire it.
+        how: `signal`, `invoke`, `trigger`, `event`, `schedule`, `alarm` or `cloudevent`.
         rule: that called, if one did.
         activation: of the call; None when it was refused before it began.
         execution: whether that is an execution, which can be redriven; else it is a single action.
@@ -167,7 +167,12 @@ class DeadLetterRecords:
         self, namespace: str, target: str, unwaited: Unwaited, params: JSON, why: str
     ) -> None:
         """Keeps a call that could not even begin."""
-        failed = Failure(UNAVAILABLE, why)
+        self.failed(namespace, target, unwaited, params, Failure(UNAVAILABLE, why))
+
+    def failed(
+        self, namespace: str, target: str, unwaited: Unwaited, params: JSON, failed: Failure
+    ) -> None:
+        """Keeps a call that could not even begin, with its failure."""
         letter = self._letter(namespace, target, unwaited, failed)
         self._keep(DeadLetter(**letter), params, failed.error)
 

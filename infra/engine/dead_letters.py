@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...actions import read_cloud_event
 from ...composer import Name
 from .inbox.pending import called
-from .unwaited import ALARM
+from .unwaited import ALARM, CLOUDEVENT
 
 if TYPE_CHECKING:
     from ...composer import JSON
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from .redrives import Redrives
     from .shared import Parts
     from .tick import Tick
+
+FIRES = (ALARM, CLOUDEVENT)  # what they were to do
 
 
 class DeadLetters:
@@ -66,8 +69,8 @@ class DeadLetters:
     async def retry(self, namespace: str, id: str) -> str | None:
         """Retries the call of a letter and removes the letter. Returns the activation, which is durable.
 
-        An execution is redriven from where it failed. The trigger of an alarm is fired; None is returned if no rule
-        of it is active. Anything else is invoked anew. Both happen in the commit that removes the letter.
+        An execution is redriven from where it failed. The trigger of an alarm or a CloudEvent is fired; None is
+        returned if no rule of it is active. Anything else is invoked anew. Both happen in the commit that removes the letter.
 
         Raises:
             NotFoundError: when there is none of this id in the namespace, or its action is gone.
@@ -83,7 +86,7 @@ class DeadLetters:
         params, _ = await self._letters.content(letter)
         self._tick.ensure()  # reading may have taken long
         letter = self._letters.found(namespace, id)  # nobody has sent it again meanwhile
-        if letter.unwaited.how == ALARM:
+        if letter.how in FIRES:
             return await self._fired_again(letter, params)
         action = self._parts.catalog.resolve(Name.parse(letter.target), namespace)
         now_ms = self._parts.clock.now_ms()
@@ -97,6 +100,8 @@ class DeadLetters:
 
     async def _fired_again(self, letter: DeadLetter, payload: Any) -> str | None:
         gone = partial(self._gone, letter)
+        if letter.how == CLOUDEVENT:
+            payload = read_cloud_event(payload, outside=False).params
         return await self._firing.fire(Name.parse(letter.target), payload, beside=gone)
 
     async def remove(self, namespace: str, id: str) -> dict[str, JSON]:

@@ -36,6 +36,7 @@ from .executions import Executions
 from .finding import Finding
 from .firing import Firing
 from .functions import Functions
+from .hearing import Hearing
 from .hooks import Attachment, NoHooks
 from .identities import Identities
 from .inbox.inbox import Inbox
@@ -43,6 +44,7 @@ from .inbox.pending import withdraw
 from .limits.limits import Limits
 from .limits.steps import StepLimits
 from .lingering import Lingering
+from .matching import Matching
 from .messages import Messages
 from .news import News, life
 from .offspring import CHILD
@@ -96,7 +98,7 @@ class Engine:
         integrations: True for a service integration that state machines may use.
         alias: version that an alias of a Lambda function calls, by function, alias and id of the call.
         companions: called with each change to the catalog, for the documents that go with it.
-        paused: nothing that was under way goes on, and no step runs, before `recovery.begin`.
+        paused: nothing that was under way goes on, and no step runs, before `begin`.
     """
 
     def __init__(  # noqa: PLR0913  the ports it needs
@@ -165,6 +167,7 @@ class Engine:
         self.endings = Endings(core, inbox, self._recovery)
         self._redrives = Redrives(core, inbox, restoring)
         self.firing = Firing(parts, tick, inbox, self._letters)
+        self.events = Hearing(parts, tick, Matching(parts, tick, self.firing, self._letters))
         self.letters = DeadLetters(parts, tick, inbox, self._letters, self._redrives, self.firing)
         self.records, self.queries = Records(core, restoring), Queries(core, restoring)
         self.annotations = Annotations(core, self._recovery)
@@ -192,14 +195,12 @@ class Engine:
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
-        await self.registry.load()
-        await self.annotations.load()
-        await self._functions.load()  # after it: a function that is known was registered later
-        await self.entities.load()
-        await self._letters.load()
-        await self.schedules.load()
-        await self.queues.settings.load()
-        await self.limits.settings.load()
+        for part in (
+            self.registry, self.annotations,
+            self._functions,  # a function that is known was registered later
+            self.entities, self._letters, self.events, self.schedules, self.queues.settings, self.limits.settings,
+        ):  # fmt: skip
+            await part.load()
         await self._recovery.look()
         ticking = self._tasks.create_task(self._tick.run())
         self._closing.callback(ticking.cancel)
@@ -212,9 +213,14 @@ class Engine:
         self._closing.callback(self.batches.tasks.cancel)
         self._dispatch.hold()
         if not self._paused:
-            self._recovery.begin()
-            self.schedules.begin()
+            self.begin()
         return self
+
+    def begin(self) -> None:
+        """Has everything that was under way go on, if the engine was paused."""
+        self._recovery.begin()
+        self.events.begin()
+        self.schedules.begin()
 
     async def __aexit__(self, *exc: object) -> None:
         """Commits all that has happened. Executions under way go on after the next start."""
@@ -222,14 +228,11 @@ class Engine:
         self.queues.close()
         self.limits.close()
         self._step_limits.close()
-        self._timers.stop()
-        self._alarms.stop()
-        self._recovery.stop()
-        self.schedules.stop()
-        self.endings.stop()
-        self._inbox.stretching.stop()
-        self.answering.stop()
-        self.entities.stop()
+        for part in (
+            self._timers, self._alarms, self._recovery, self.schedules, self.events, self.endings,
+            self._inbox.stretching, self.answering, self.entities,
+        ):  # fmt: skip
+            part.stop()
         self._inbox.close()
         await self._tick.end()
         self._note_held()
@@ -290,6 +293,7 @@ class Engine:
             **self.queues.gauges(),
             **self.limits.gauges(),
             **self._step_limits.gauges(),
+            **self.events.gauges(),
             "dead_letters": len(self.letters),
             "schedules": len(self.schedules),
             "stuck": len(self._parts.stuck),

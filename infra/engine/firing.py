@@ -24,7 +24,7 @@ from .unwaited import TRIGGER as BY_TRIGGER
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...actions import Document, Rule
+    from ...actions import CloudEvent, Document, Rule
     from ...composer import JSON, Name
     from .dead_letter_records import DeadLetterRecords
     from .inbox.inbox import Inbox
@@ -61,17 +61,11 @@ class Firing:
         Raises:
             RefusedError: when there is no such trigger, or it may not fire now.
         """
-        trigger = self._parts.catalog.get(Trigger, name)
-        quotas = self._parts.settings.quotas(name.namespace)
-        params = merged(trigger.parameters, payload)
-        check_payload(len(orjson.dumps(params)), quotas)
-        rules = [rule for rule in self._parts.catalog.rules_of(name) if rule.active]
+        trigger, rules, params = self._prepared(name, payload)
         if not rules and not documents and beside is None:
             return None
-        now_ms = self._parts.clock.now_ms()
         self._tick.ensure()
-        if rules:
-            self._parts.used(name.namespace).admit_fire(quotas, now_ms)
+        now_ms = self._admitted(name, rules)
         with self._tick.apart() as unit:
             accepted = self._tick.durable()
             unit.write.documents += documents
@@ -80,6 +74,37 @@ class Firing:
             id = self._record(trigger, rules, params, now_ms) if rules else None
         await accepted
         return id
+
+    def gather(self, name: Name, event: CloudEvent) -> str | None:
+        """Fires a trigger because of a CloudEvent, in the unit that gathers now.
+
+        Returns:
+            The id of its activation; None when no rule is active: then there is none.
+
+        Raises:
+            RefusedError: when there is no such trigger, or it may not fire now: then nothing has gathered.
+        """
+        trigger, rules, params = self._prepared(name, event.params)
+        now_ms = self._admitted(name, rules)
+        return self._record(trigger, rules, params, now_ms) if rules else None
+
+    def _prepared(
+        self, name: Name, payload: dict[str, JSON]
+    ) -> tuple[Trigger, list[Rule], dict[str, JSON]]:
+        """The trigger, its active rules, and what they invoke their actions with."""
+        trigger = self._parts.catalog.get(Trigger, name)
+        params = merged(trigger.parameters, payload)
+        check_payload(len(orjson.dumps(params)), self._parts.settings.quotas(name.namespace))
+        rules = [rule for rule in self._parts.catalog.rules_of(name) if rule.active]
+        return trigger, rules, params
+
+    def _admitted(self, name: Name, rules: Sequence[Rule]) -> int:
+        """Counts a fire, if it has rules. Returns the time."""
+        now_ms = self._parts.clock.now_ms()
+        if rules:
+            quotas = self._parts.settings.quotas(name.namespace)
+            self._parts.used(name.namespace).admit_fire(quotas, now_ms)
+        return now_ms
 
     async def missed(
         self, name: Name, payload: JSON, why: str, documents: Sequence[Document]

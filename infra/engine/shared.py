@@ -37,6 +37,12 @@ class Counters:
     damaged: int = 0  # transactions that an operator had decided otherwise
     letters: int = 0  # calls that became dead letters
     letters_dropped: int = 0  # dead letters that went for newer ones
+    events_accepted: int = 0  # CloudEvents that are durable
+    events_duplicates: int = 0  # CloudEvents that were accepted before
+    events_conflicts: int = 0  # of these, those with another content
+    events_refused: int = 0  # CloudEvents for which there was no room
+    events_matched: int = 0  # CloudEvents that reached a trigger
+    events_unclaimed: int = 0  # CloudEvents that no trigger was there for
 
     def ended(self, status: str) -> None:
         """Counts an execution that has ended like this."""
@@ -76,6 +82,31 @@ class Pacing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventBounds:
+    """The limits of CloudEvents.
+
+    Args:
+        batch: CloudEvents that are accepted at once.
+        batch_bytes: their size, as JSON.
+        event_bytes: size of one, as JSON.
+        pending: CloudEvents of a namespace that are accepted and not matched with triggers yet.
+        pending_bytes: their size.
+        all_pending: those of all namespaces.
+        all_pending_bytes: their size.
+        horizon_ms: how long a second delivery of a CloudEvent is recognized.
+    """
+
+    batch: int = 1_000
+    batch_bytes: int = 8 << 20
+    event_bytes: int = 1 << 20
+    pending: int = 10_000
+    pending_bytes: int = 64 << 20
+    all_pending: int = 100_000
+    all_pending_bytes: int = 256 << 20
+    horizon_ms: int = 7 * 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
     """The limits of executions.
 
@@ -92,6 +123,7 @@ class EngineSettings:
         followed: activations that a reader of logs may be behind.
         page_bytes: size of the records in one page of logs; an action may log megabytes.
         pacing: deadlines and pauses.
+        events: limits of CloudEvents.
     """
 
     limits: Limits = field(default_factory=lambda: Limits(one_store=True))
@@ -106,6 +138,7 @@ class EngineSettings:
     followed: int = 10_000
     page_bytes: int = 4 << 20
     pacing: Pacing = field(default_factory=Pacing)
+    events: EventBounds = field(default_factory=EventBounds)
 
     def signed(self, key: bytes) -> Self:
         """The settings with the key that signs tasks' tokens, and a bound for expressions if they have none."""

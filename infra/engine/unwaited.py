@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ...composer import JSON
 
 SIGNAL, INVOKE, TRIGGER, EVENT, SCHEDULE = "signal", "invoke", "trigger", "event", "schedule"
-ALARM = "alarm"  # it fires a trigger
+ALARM, CLOUDEVENT = "alarm", "cloudevent"  # they fire a trigger
 
 
 @frozen

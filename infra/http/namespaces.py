@@ -64,7 +64,7 @@ async def rotate(request: Request, api: Api) -> Json:
 
 
 async def delete(request: Request, api: Api) -> Json:
-    """Deletes a namespace with its keys, definitions, schedules, declared attributes and limits.
+    """Deletes a namespace with its keys, definitions, schedules, CloudEvents, declared attributes and limits.
 
     The limits of queues and compositions that were set for it go, too. Its records stay until they expire.
     """
@@ -74,6 +74,7 @@ async def delete(request: Request, api: Api) -> Json:
     entities = [e for c in COLLECTIONS for e in api.engine.catalog.all(c.kind, name)]
     await api.engine.registry.change(Change(None, gone=tuple(entities)))
     await api.engine.letters.clear(name)
+    await api.engine.events.clear(name)
     for schedule in api.engine.schedules.names(name):
         await api.engine.schedules.remove(name, schedule)
     for queue in api.engine.queues.settings.named(name):

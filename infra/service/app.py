@@ -116,8 +116,7 @@ class Resumption:
         """Resumes executions under way, and fires triggers that are due."""
         if not self.resumed.is_set():
             self.resumed.set()
-            self.engine.recovery.begin()
-            self.engine.schedules.begin()
+            self.engine.begin()
             await self.feeds.begin()
 
     async def complete(self, token: str, outcome: Outcome) -> None:

@@ -64,11 +64,13 @@ class Retention:
             "chains": engine.chains.forget,
             "updates": engine.updates.forget,
             "batches": engine.batches.forget,
+            "heard": engine.events.forget,
         }
-        keys_ms = min(before_ms, now_ms - DAY_MS)  # a token holds for a day at least
+        instants = {
+            "keys": min(before_ms, now_ms - DAY_MS),  # a token holds for a day at least
+            "heard": now_ms - engine.events.horizon_ms,
+        }
         return {
-            kind: await forget(
-                places.get(kind, ""), NAMES, keys_ms if kind == "keys" else before_ms
-            )
+            kind: await forget(places.get(kind, ""), NAMES, instants.get(kind, before_ms))
             for kind, forget in sweeps.items()
         }

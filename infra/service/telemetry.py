@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 GAUGES = {
     "activations_waiting_for_a_worker": "Invocations that wait for a free worker, or behind another one in a worker",
     "calls_refused_by_store": "Calls answered with 503 because the store did not commit, since the start",
+    "cloudevents_pending": "CloudEvents that are accepted and not matched with triggers yet",
+    "cloudevents_pending_longest_s": "Seconds since the oldest of these was accepted",
     "commits": "Commits of the engine since the start",
     "dead_letters": "Dead letters that are kept",
     "schedules": "Schedules that start actions",
@@ -86,6 +88,12 @@ class _Collector:
         for status in ("started", "succeeded", "failed", "cancelled", "continued"):
             executions.add_metric([status], getattr(counters, status))
         yield executions
+        events = CounterMetricFamily(
+            "xingqiao_cloudevents", "CloudEvents by what came of them", labels=["result"]
+        )
+        for result in ("accepted", "duplicates", "conflicts", "refused", "matched", "unclaimed"):
+            events.add_metric([result], getattr(counters, f"events_{result}"))
+        yield events
         for name, value, text in (
             ("steps", counters.steps, "Steps begun"),
             ("steps_failed", counters.steps_failed, "Steps that failed"),

@@ -190,6 +190,7 @@ class World:
         self.engine._alarms.stop()
         self.engine.recovery.stop()
         self.engine.schedules.stop()
+        self.engine.events.stop()
         self.engine.endings.stop()
         self.engine._inbox.stretching.stop()
         self.engine.answering.stop()

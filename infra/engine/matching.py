@@ -1,0 +1,99 @@
+"""A CloudEvent meets the triggers of its namespace: one commit has all that follows from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...actions import RefusedError
+from ...composer import Failure, Name
+from .unwaited import CLOUDEVENT, Unwaited
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ...actions import CloudEvent
+    from ...composer import JSON
+    from .dead_letter_records import DeadLetterRecords
+    from .firing import Firing
+    from .pending_events import PendingEvent
+    from .shared import Parts
+    from .tick import Tick
+    from .units import Unit
+
+HOPS, MOST_HOPS = "xqhops", 32  # the attribute that counts from CloudEvent to CloudEvent
+LOOP, UNFIRED = "EventLoop", "TriggerNotFired"  # codes of failures
+LOOPS = (
+    "The CloudEvent comes from a chain of {hops} CloudEvents, each emitted because of the one before; {most} are "
+    "allowed. Check the filters of the triggers for a loop."
+)
+
+
+class Matching:
+    """Fires the triggers that a CloudEvent reaches."""
+
+    def __init__(
+        self, parts: Parts, tick: Tick, firing: Firing, letters: DeadLetterRecords
+    ) -> None:
+        self._parts, self._tick = parts, tick
+        self._firing, self._letters = firing, letters
+
+    def match(self, pending: PendingEvent) -> Unit:
+        """Fires all triggers that a CloudEvent reaches. Returns the unit that has all of it, and what came of it.
+
+        A trigger that cannot fire makes a dead letter. If this raises, nothing has happened.
+        """
+        with self._tick.apart() as unit:
+            fired, refused = self._fired(pending)
+            came: dict[str, JSON] = {"fired": fired}
+            if refused:
+                came["refused"] = refused
+            unit.write.documents += pending.taken(came)
+        unit.alone = False  # its CloudEvent is accepted: it is never withdrawn
+        counters = self._parts.counters
+        if fired or refused:
+            counters.events_matched += 1
+        else:
+            counters.events_unclaimed += 1
+        return unit
+
+    def _fired(self, pending: PendingEvent) -> tuple[list[JSON], list[JSON]]:
+        """What the record of a CloudEvent says of the triggers that have fired, and of those that could not."""
+        fired: list[JSON] = []
+        refused: list[JSON] = []
+        for trigger in self._reached(pending):
+            failed = _looping(pending.event)
+            if failed is None:
+                try:
+                    activation = self._firing.gather(trigger, pending.event)
+                except RefusedError as error:
+                    failed = Failure(UNFIRED, str(error))
+                else:
+                    if activation is not None:
+                        fired.append({"trigger": str(trigger), "activationId": activation})
+                    continue
+            self._letters.failed(
+                pending.namespace,
+                str(trigger),
+                Unwaited(CLOUDEVENT),
+                pending.event.to_json(),
+                failed,
+            )
+            refused.append({"trigger": str(trigger), "error": failed.error})
+        return fired, refused
+
+    def _reached(self, pending: PendingEvent) -> Iterable[Name]:
+        if pending.trigger:
+            return [Name.parse(pending.trigger)]
+        found = self._parts.catalog.triggers_for(pending.namespace, pending.event.type)
+        return [
+            trigger.name
+            for trigger in found
+            if trigger.filter is not None and trigger.filter.fits(pending.event)
+        ]
+
+
+def _looping(event: CloudEvent) -> Failure | None:
+    hops = event.attributes.get(HOPS)
+    if isinstance(hops, int) and hops > MOST_HOPS:
+        return Failure(LOOP, LOOPS.format(hops=hops, most=MOST_HOPS))
+    return None
