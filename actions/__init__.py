@@ -108,6 +108,18 @@ from .identities import (
 )
 from .integrations import is_integration
 from .invocation import Call, Invocation
+from .judging import (
+    GIVEN,
+    Member,
+    Members,
+    Place,
+    RuleState,
+    Verdict,
+    begun,
+    judge,
+    lapsed,
+    place_of,
+)
 from .kinds import COMPOSITION, MACHINE, NODE, PYTHON, QUEUE, SEQUENCE
 from .lambdas import (
     AT,
@@ -123,7 +135,16 @@ from .lambdas import (
 )
 from .limits import BOUNDS, Limits, named_limits
 from .messages import ClosedError, TooManyMessagesError, check_message
-from .model import ACTIVE, Action, Definition, Package, Rule, Trigger, definition_from_json
+from .model import (
+    ACTIVE,
+    INACTIVE,
+    Action,
+    Definition,
+    Package,
+    Rule,
+    Trigger,
+    definition_from_json,
+)
 from .outcome import (
     BAD_RESPONSE,
     CRASHED,
@@ -241,10 +262,12 @@ __all__ = [
     "FIBERS",
     "FUNCTION",
     "GCP",
+    "GIVEN",
     "GONE",
     "HEADER",
     "HERE",
     "HTTP",
+    "INACTIVE",
     "INBOX",
     "INSTANT",
     "INTERNAL_ERROR",
@@ -351,6 +374,8 @@ __all__ = [
     "MachineArn",
     "MapRunArn",
     "MayHaveRun",
+    "Member",
+    "Members",
     "NoSuchQueryError",
     "NoSuchUpdateError",
     "Not",
@@ -361,6 +386,7 @@ __all__ = [
     "Opened",
     "Or",
     "Package",
+    "Place",
     "Plan",
     "Predicate",
     "PromptInvoker",
@@ -380,6 +406,7 @@ __all__ = [
     "Retrying",
     "ReusedKeyError",
     "Rule",
+    "RuleState",
     "Rules",
     "Saved",
     "Scalar",
@@ -409,12 +436,14 @@ __all__ = [
     "UpdateRecord",
     "Usage",
     "Use",
+    "Verdict",
     "Waiting",
     "WebRequest",
     "WebResponse",
     "Write",
     "about_trigger",
     "batch_of",
+    "begun",
     "check_admitted",
     "check_call",
     "check_exported",
@@ -448,6 +477,8 @@ __all__ = [
     "instant_ms",
     "is_integration",
     "is_run",
+    "judge",
+    "lapsed",
     "listed",
     "log_tail",
     "merged",
@@ -459,6 +490,7 @@ __all__ = [
     "parse",
     "parsed_arn",
     "parsed_remote",
+    "place_of",
     "planned",
     "planned_schedules",
     "qualified",
