@@ -46,7 +46,15 @@ from .batches import (
     batch_of,
 )
 from .catalog import SYSTEM, Catalog, Change
-from .cloudevents import CloudEvent, read_cloud_event
+from .cloudevents import (
+    MAX_BATCH_BYTES,
+    MAX_EVENT_BYTES,
+    MAX_EVENTS,
+    CloudEvent,
+    ReservedEventError,
+    read_cloud_event,
+    read_cloud_events,
+)
 from .clouds import AZURE, CLOUDEVENTS, DURABLE, GCP, HEADER, HTTP, LAMBDA, RESERVED, STATES, WHISK
 from .coded import Code, Inline
 from .composed import MAX_SEQUENCE, Composed
@@ -74,6 +82,7 @@ from .errors import (
     TooLargeError,
     UnauthorizedError,
     UnavailableError,
+    UnsupportedMediaError,
 )
 from .event_filters import UNTYPED_FILTERS, EventFilter, read_event_filter
 from .executables import KINDS
@@ -280,6 +289,9 @@ __all__ = [
     "LOST",
     "MACHINE",
     "MAX_ATTRIBUTES",
+    "MAX_BATCH_BYTES",
+    "MAX_EVENTS",
+    "MAX_EVENT_BYTES",
     "MAX_MEMO_BYTES",
     "MAX_SEQUENCE",
     "METHODS",
@@ -403,6 +415,7 @@ __all__ = [
     "RemoteInvoker",
     "Remoted",
     "Replace",
+    "ReservedEventError",
     "Retrying",
     "ReusedKeyError",
     "Rule",
@@ -433,6 +446,7 @@ __all__ = [
     "Trigger",
     "UnauthorizedError",
     "UnavailableError",
+    "UnsupportedMediaError",
     "UpdateRecord",
     "Usage",
     "Use",
@@ -495,6 +509,7 @@ __all__ = [
     "planned_schedules",
     "qualified",
     "read_cloud_event",
+    "read_cloud_events",
     "read_event_filter",
     "record",
     "refuse_ended",

@@ -18,6 +18,7 @@ from .event_filters import UNTYPED_FILTERS
 from .executables import KINDS, row_of
 from .model import ACTIVE, INACTIVE, Action, Package, Rule, Trigger
 from .parameters import merged
+from .trigger_index import TriggerIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -71,7 +72,7 @@ class Catalog:
         # Lookups since the last change.
         self._resolved: dict[tuple[str, str], Action] = {}
         self._linked: dict[str, list[Rule]] = {}
-        self._hearing: dict[str, dict[str | None, list[Trigger]]] = {}  # by namespace and type
+        self.hearing = TriggerIndex(lambda namespace: self.all(Trigger, namespace))
         for definition in definitions:
             self.apply(Change(definition, (definition,)))
 
@@ -188,19 +189,6 @@ class Catalog:
             found = self._linked[str(trigger)] = sorted(rules, key=lambda rule: rule.name.name)
         return found
 
-    def triggers_for(self, namespace: str, type: str) -> list[Trigger]:
-        """The triggers of a namespace whose filters may fit CloudEvents of a type, in order of name."""
-        found = self._hearing.get(namespace)
-        if found is None:
-            found = self._hearing[namespace] = {}
-            for trigger in self.all(Trigger, namespace):
-                if trigger.filter is not None:
-                    types = trigger.filter.types
-                    for each in (None,) if types is None else types:
-                        found.setdefault(each, []).append(trigger)
-        listed = [*found.get(type, ()), *found.get(None, ())]
-        return sorted(listed, key=lambda trigger: trigger.name.name)
-
     # --- changing ----------------------------------------------------------------------------
 
     def defined(
@@ -285,7 +273,7 @@ class Catalog:
         self._resolved.clear()
         self._linked.clear()
         for definition in (*change.gone, *change.put):
-            self._hearing.pop(definition.name.namespace, None)
+            self.hearing.changed(definition.name.namespace)
         for definition in change.gone:  # first: another may take its name
             self._namespaces.get(definition.name.namespace, {}).pop(definition.name.path, None)
         for definition in change.put:

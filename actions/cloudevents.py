@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from datetime import datetime
+from datetime import date
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ..composer import frozen
-from .errors import InvalidError
+from ..composer import MAX_DEPTH, frozen, nests_deeper
+from .errors import ForbiddenError, InvalidError, RefusedError, TooLargeError
 
 if TYPE_CHECKING:
     from ..composer import JSON
@@ -25,10 +25,36 @@ OPTIONAL = ("subject", "time", "datacontenttype", "dataschema")
 DATA, DATA_BASE64 = "data", "data_base64"
 MAX_ATTRIBUTE = 8_192  # characters of an attribute
 MAX_ATTRIBUTES = 100
+MAX_EVENTS = 1_000  # of a batch
+MAX_EVENT_BYTES = 1 << 20
+MAX_BATCH_BYTES = 8 << 20
 RESERVED_TYPES = ("xingqiao.", "io.serverlessworkflow.")
 RESERVED_SOURCE = "/xingqiao/"
+OLDER_VERSIONS = ("0.1", "0.2", "0.3")
 _NAME = re.compile(r"[a-z0-9]{1,64}")
 _MOST, _LEAST = (1 << 31) - 1, -(1 << 31)
+_LAST_OF_PLANES = "".join(
+    chr((plane << 16) + last) for plane in range(17) for last in (0xFFFE, 0xFFFF)
+)
+# Characters that a string must not have (section "Type System"): controls, surrogates, noncharacters.
+_NOT_ALLOWED = re.compile(
+    f"[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufdd0-\\ufdef{_LAST_OF_PLANES}]"
+)
+# RFC 3339, section 5.6. The date, and whether the hour and the offset exist, are checked beside it.
+_TIME = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:\.[0-9]+)?"
+    r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+)
+
+
+class ReservedEventError(ForbiddenError):
+    """The CloudEvent comes from outside, and has a type or a source that only the service itself may use."""
+
+    code = "ReservedEvent"
+
+    def __init__(self, text: str) -> None:
+        super().__init__("")
+        self.args = (text,)
 
 
 @frozen
@@ -82,6 +108,7 @@ def read_cloud_event(doc: Any, *, outside: bool = True) -> CloudEvent:
 
     Raises:
         InvalidError: it is not one; the text names the attribute.
+        ReservedEventError: its type or its source is reserved.
     """
     if not isinstance(doc, dict):
         raise InvalidError(f"A CloudEvent must be a JSON object, not {doc!r:.100}.")
@@ -97,11 +124,39 @@ def read_cloud_event(doc: Any, *, outside: bool = True) -> CloudEvent:
     return event
 
 
+def read_cloud_events(docs: Any) -> list[CloudEvent]:
+    """Reads a batch of CloudEvents from outside, in the JSON format.
+
+    Raises:
+        InvalidError: one is malformed; the text names its index and the attribute.
+        ReservedEventError: a type or a source is reserved.
+        TooLargeError: they are more than 1,000.
+    """
+    if not isinstance(docs, list):
+        raise InvalidError("A batch of CloudEvents must be a JSON list.")
+    if len(docs) > MAX_EVENTS:
+        raise TooLargeError(
+            f"A batch may have {MAX_EVENTS} CloudEvents, not {len(docs)}: send several batches."
+        )
+    events = []
+    for index, doc in enumerate(docs):
+        try:
+            events.append(read_cloud_event(doc))
+        except RefusedError as error:
+            error.args = (f"The CloudEvent at index {index} of the batch: {error}",)
+            raise
+    return events
+
+
 def _check_attributes(attributes: dict[str, JSON]) -> None:
     version = attributes.get("specversion")
     if version is not None and version != VERSION:
+        older = version in OLDER_VERSIONS
+        hint = (
+            " Have the sender use version 1.0: older ones have other attributes." if older else ""
+        )
         raise InvalidError(
-            f"The attribute 'specversion' of a CloudEvent must be \"{VERSION}\", not {version!r:.100}."
+            f"The attribute 'specversion' of a CloudEvent must be \"{VERSION}\", not {version!r:.100}.{hint}"
         )
     for name in REQUIRED:
         value = attributes.get(name)
@@ -127,9 +182,10 @@ def _check_attribute(name: str, value: JSON) -> None:
             f"The attribute {name!r} of a CloudEvent must be a string that is not empty, not {value!r:.100}."
         )
     if isinstance(value, str):
-        if len(value) > MAX_ATTRIBUTE or not value.isprintable():
+        if len(value) > MAX_ATTRIBUTE or _NOT_ALLOWED.search(value):
             raise InvalidError(
-                f"The attribute {name!r} of a CloudEvent must be up to {MAX_ATTRIBUTE} printable characters."
+                f"The attribute {name!r} of a CloudEvent must be up to {MAX_ATTRIBUTE} characters, without control "
+                "characters and surrogates."
             )
     elif not (isinstance(value, bool) or (isinstance(value, int) and _LEAST <= value <= _MOST)):
         raise InvalidError(
@@ -140,32 +196,39 @@ def _check_attribute(name: str, value: JSON) -> None:
 
 
 def _check_time(value: JSON) -> None:
+    found = _TIME.fullmatch(str(value))
     try:
-        aware = datetime.fromisoformat(str(value)).tzinfo is not None and "T" in str(value).upper()
+        date.fromisoformat(found[1] if found else "")
     except ValueError:
-        aware = False
-    if not aware:
         raise InvalidError(
             f"The attribute 'time' of a CloudEvent must be like 2026-11-23T08:30:00Z (RFC 3339), not {value!r:.100}."
-        )
+        ) from None
 
 
 def _check_content(event: CloudEvent) -> None:
     if len(event.content) > 1:
-        raise InvalidError("A CloudEvent cannot have both 'data' and 'data_base64'.")
+        raise InvalidError(
+            "A CloudEvent cannot have both 'data' and 'data_base64': remove one of them."
+        )
     if DATA_BASE64 in event.content:
         try:
             b64decode(event.content[DATA_BASE64], validate=True)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise InvalidError("The member 'data_base64' of a CloudEvent must be base64.") from None
+    if nests_deeper([event.data]):  # an action gets what is no object as a member of its parameters
+        raise InvalidError(
+            f"The data of a CloudEvent must not nest deeper than {MAX_DEPTH - 1} levels."
+        )
 
 
 def _check_outside(event: CloudEvent) -> None:
     if event.type.startswith(RESERVED_TYPES):
-        raise InvalidError(
-            f"The type of a CloudEvent from outside cannot begin with {' or '.join(RESERVED_TYPES)}."
+        raise ReservedEventError(
+            f"The attribute 'type' of a CloudEvent from outside must not begin with {' or '.join(RESERVED_TYPES)}: "
+            "choose another type."
         )
     if event.source.startswith(RESERVED_SOURCE):
-        raise InvalidError(
-            f"The source of a CloudEvent from outside cannot begin with {RESERVED_SOURCE}."
+        raise ReservedEventError(
+            f"The attribute 'source' of a CloudEvent from outside must not begin with {RESERVED_SOURCE}: choose "
+            "another source."
         )

@@ -15,6 +15,7 @@ composer.Error
     GoneError                it existed, and was not kept (410)
     ReusedKeyError           its idempotency key was used for another call (422)
     TooLargeError            over a size limit (413)
+    UnsupportedMediaError    its content is in a format that the server does not read (415)
     ThrottledError           too many requests at present (429)
     UnavailableError         the server cannot accept the request now (503)
   InDoubtError               it may have happened, or may happen yet (503)
@@ -107,6 +108,10 @@ class ReusedKeyError(ConflictError):
 
 class TooLargeError(RefusedError):
     """The request is over a size limit."""
+
+
+class UnsupportedMediaError(RefusedError):
+    """The content of the request is in a format that the server does not read. The text names those that it reads."""
 
 
 class ThrottledError(RefusedError):

@@ -139,6 +139,8 @@ _FUNCTIONS = {
 ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     f"POST {_HOME}/actions/{{name:path}}": INVOKE,
     f"POST {_HOME}/triggers/{{name}}": INVOKE,
+    f"POST {_HOME}/events": INVOKE,
+    f"GET {_HOME}/events/{{key}}": LOOK,
     f"POST {_HOME}/rules/{{name}}": _deploy("set status"),
     f"GET {_HOME}/actions/{{package}}/": READ,
     **_DEFINITIONS,

@@ -110,7 +110,16 @@ class Client:
     def __exit__(self, *exc: object) -> None:
         self._http.close()
 
-    def ask(self, method: str, path: str, *, body: Any = None, **query: Any) -> Any:
+    def ask(
+        self,
+        method: str,
+        path: str,
+        headers: dict[str, str] | None = None,
+        /,
+        *,
+        body: Any = None,
+        **query: Any,
+    ) -> Any:
         """Sends a request for a path of the namespace. Returns the JSON of the response.
 
         A failed action's response is returned too.
@@ -118,7 +127,7 @@ class Client:
         Raises:
             ApiError: the server refused the request or cannot be reached.
         """
-        return self._ask(method, f"{HOME}/{quote(path)}", body, query)[1]
+        return self._ask(method, f"{HOME}/{quote(path)}", body, query, headers)[1]
 
     def ask_named(
         self, method: str, collection: str, name: str, *, body: Any = None, **query: Any

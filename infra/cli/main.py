@@ -32,6 +32,7 @@ COMMANDS = {  # command: the module that defines it
     "package": "packages",
     "trigger": "triggers",
     "rule": "rules",
+    "event": "events",
     "activation": "activations",
     "execution": "executions",
     "attribute": "attributes",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from .schedules import RemoteSchedule
     from .wire import (
+        CLOUD_EVENTS,
         HOME,
         MARGIN_S,
         NAMESPACES,
@@ -63,13 +64,14 @@ _MODULES = {
     ),
     "schedules": ("RemoteSchedule",),
     "wire": (
-        "HOME", "MARGIN_S", "NAMESPACES", "NOT_FOUND", "Request", "answer", "basic", "entity",
+        "CLOUD_EVENTS", "HOME", "MARGIN_S", "NAMESPACES", "NOT_FOUND", "Request", "answer", "basic", "entity",
         "named", "segment", "target",
     ),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "CLOUD_EVENTS",
     "HOME",
     "MARGIN_S",
     "NAMESPACES",

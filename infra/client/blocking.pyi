@@ -1,5 +1,5 @@
 # Made of the asynchronous classes by `make stubs`.
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self, Unpack
 
 from ...composer import JSON, Composition, Outcome
@@ -17,6 +17,18 @@ __all__ = [
 ]
 
 class BlockingClient(Face):
+    def send_event(
+        self,
+        type: str,
+        data: JSON = None,
+        *,
+        source: str,
+        id: str = "",
+        attributes: dict[str, JSON] | None = None,
+        wait: bool = False,
+    ) -> str: ...
+    def send_events(self, events: Sequence[Document], *, wait: bool = False) -> Document: ...
+    def event(self, key: str) -> Document: ...
     def start_batch(
         self, where: str, do: str, **options: Unpack[BatchArguments]
     ) -> BlockingBatch: ...

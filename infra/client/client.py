@@ -11,6 +11,7 @@ from ..handles import Page, failed, listed, sought, started_with
 from ..worker import Options as WorkerOptions
 from ..worker import Worker
 from .batches import RemoteBatches
+from .events import RemoteEvents
 from .executions import RemoteEntity, RemoteExecution
 from .schedules import RemoteSchedule
 from .tasks import RemoteTasks
@@ -205,7 +206,7 @@ def _query(options: StartOptions) -> dict[str, JSON]:
     return query
 
 
-class Client(_Actions, RemoteBatches):
+class Client(_Actions, RemoteBatches, RemoteEvents):
     """A server, in the namespace that the credentials belong to. `connect` makes it."""
 
     def __repr__(self) -> str:

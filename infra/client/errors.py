@@ -19,6 +19,7 @@ from ...actions import (
     TooLargeError,
     UnauthorizedError,
     UnavailableError,
+    UnsupportedMediaError,
 )
 from .wire import UNAUTHORIZED
 
@@ -39,6 +40,7 @@ _BY_STATUS: dict[int, type[RefusedError]] = {
     409: ConflictError,
     410: GoneError,
     413: TooLargeError,
+    415: UnsupportedMediaError,
     422: ReusedKeyError,
     429: ThrottledError,
     503: UnavailableError,

@@ -7,6 +7,7 @@ import logging
 import random
 import ssl
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
@@ -31,6 +32,7 @@ KEEP_ALIVE_S = (
     4.0  # less than servers' usual five: a connection that is about to be cut is not used
 )
 CONNECT_S = 10.0
+PIECE_BYTES = 1 << 18
 THROTTLED = 429
 FIRST_S, LONGEST_S = 0.1, 5.0  # between two attempts
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
@@ -157,7 +159,7 @@ class Transport:
                 self._sessions[once].request(
                     request.method,
                     URL(self._url + request.target, encoded=True),
-                    data=request.content(),
+                    data=_data(request),
                     headers=request.all_headers(),
                     allow_redirects=False,  # the credentials are for this server
                 ) as response,
@@ -178,6 +180,12 @@ class Transport:
     def _unreached(self, error: Exception, why: str, *, cut: bool) -> str:
         told = self.place.unreached(error, why, cut=cut)
         return f"the server at {self.place.url} cannot be reached: {told}"
+
+
+def _data(request: Request) -> bytes | BytesIO | None:
+    """The content of a request; a large one as a stream, for it would be sent in one piece."""
+    content = request.content()
+    return content if content is None or len(content) <= PIECE_BYTES else BytesIO(content)
 
 
 def _is_refused(answer: Answer) -> bool:

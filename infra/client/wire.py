@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 NAMESPACES = "/api/v1/namespaces"
 HOME = f"{NAMESPACES}/_"
+CLOUD_EVENTS = "application/cloudevents-batch+json"  # a list of CloudEvents
 COMPLETIONS = "/api/v1/completions"
 MAX_WAIT_MS = 60_000  # that a server waits at most before it answers
 MARGIN_S = 15.0  # seconds on top of the time that we ask the server to wait
@@ -58,10 +59,10 @@ class Request:
         return json.dumps(self.body, ensure_ascii=False, allow_nan=False).encode()
 
     def all_headers(self) -> dict[str, str]:
-        """The headers, with the one of the content."""
+        """The headers, with the one of the content unless they have it."""
         if self.body is None:
             return dict(self.headers)
-        return {**self.headers, "Content-Type": "application/json"}
+        return {"Content-Type": "application/json", **self.headers}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

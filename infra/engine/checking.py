@@ -15,6 +15,7 @@ from . import stored_values
 from .entities.documents import PREPARED, STATE
 from .message_rows import MESSAGE
 from .packing import unpacked_activation
+from .pending_events import PENDING, PendingEvent
 from .programs import PROGRAM
 from .registry import DEFINITION
 
@@ -114,6 +115,7 @@ _DOCUMENTS: dict[str, tuple[str, Callable[[str, Any], object]]] = {
     DEFINITION: ("actions, packages, triggers and rules", lambda _, doc: definition_from_json(doc)),
     STATE: ("entities", _state),
     MESSAGE: ("undelivered messages", lambda _, doc: Message(0, *doc)),
+    PENDING: ("CloudEvents to be matched", PendingEvent.from_json),
     PREPARED: ("votes", lambda _, doc: Prepared.from_json(doc)),
 }
 

@@ -174,6 +174,7 @@ class DeadLetterRecords:
     ) -> None:
         """Keeps a call that could not even begin, with its failure."""
         letter = self._letter(namespace, target, unwaited, failed)
+        letter["may_have_run"] = "no"
         self._keep(DeadLetter(**letter), params, failed.error)
 
     def _letter(

@@ -99,7 +99,7 @@ class Engine:
         integrations: True for a service integration that state machines may use.
         alias: version that an alias of a Lambda function calls, by function, alias and id of the call.
         companions: called with each change to the catalog, for the documents that go with it.
-        paused: nothing that was under way goes on, and no step runs, before `begin`.
+        paused: nothing that was under way goes on, and no step runs, before `recovery.begin`.
     """
 
     def __init__(  # noqa: PLR0913  the ports it needs
@@ -215,15 +215,11 @@ class Engine:
         self._closing.callback(self.batches.tasks.cancel)
         self._dispatch.hold()
         if not self._paused:
-            self.begin()
+            self._recovery.begin()
+            self.contexts.begin()
+            self.events.begin()
+            self.schedules.begin()
         return self
-
-    def begin(self) -> None:
-        """Has everything that was under way go on, if the engine was paused."""
-        self._recovery.begin()
-        self.contexts.begin()
-        self.events.begin()
-        self.schedules.begin()
 
     async def __aexit__(self, *exc: object) -> None:
         """Commits all that has happened. Executions under way go on after the next start."""

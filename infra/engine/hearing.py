@@ -69,6 +69,13 @@ class Accepted:
     conflicts: int
     keys: tuple[str, ...]
 
+    def to_json(self) -> dict[str, JSON]:
+        """As a sender is told; `conflicts` only if there are some."""
+        told: dict[str, JSON] = {"accepted": self.accepted, "duplicates": self.duplicates}
+        if self.conflicts:
+            told["conflicts"] = self.conflicts
+        return {**told, "keys": [*self.keys]}
+
 
 class Hearing:
     """Accepts CloudEvents, and has them matched in the order of their acceptance, each namespace in its turn."""
@@ -85,7 +92,7 @@ class Hearing:
     async def load(self) -> None:
         """Reads the CloudEvents that were accepted and not matched."""
         async for document in self._parts.store.documents(PENDING):
-            pending = PendingEvent.from_document(document)
+            pending = PendingEvent.from_json(document.key, orjson.loads(document.body or b""))
             self._pending.add(pending)
             self._stamp = max(self._stamp, pending.stamp)  # the clock may have been set back
 
@@ -286,14 +293,13 @@ class Hearing:
 
     async def clear(self, namespace: str) -> None:
         """Forgets all CloudEvents of a namespace that is being removed."""
-        self._tick.ensure()
-        await self._tick.committed()  # those on their way are pending now
-        for pending in self._pending.of(namespace):
-            if pending.unit is None:
-                self._tick.gathering.write.documents.append(pending.removal)
-                self._pending.remove(pending)
-                _tell(pending)
-        await self._tick.committed()
+        while self._pending.held(namespace):
+            for pending in self._pending.of(namespace):
+                if pending.unit is None:
+                    self._tick.gathering.write.documents.append(pending.removal)
+                    self._pending.remove(pending)
+                    _tell(pending)
+            await self._tick.committed()
         after: str | None = None
         while True:
             keys = [document.key async for document in self._page(f"{namespace}/", after)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...actions import RefusedError
+from ...actions import UNAVAILABLE, RefusedError
 from ...composer import Failure, Name
 from .unwaited import CLOUDEVENT, Unwaited
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .units import Unit
 
 HOPS, MOST_HOPS = "xqhops", 32  # the attribute that counts from CloudEvent to CloudEvent
-LOOP, UNFIRED = "EventLoop", "TriggerNotFired"  # codes of failures
+LOOP = "EventLoop"  # the code of the failure
 LOOPS = (
     "The CloudEvent comes from a chain of {hops} CloudEvents, each emitted because of the one before; {most} are "
     "allowed. Check the filters of the triggers for a loop."
@@ -66,7 +66,7 @@ class Matching:
                 try:
                     gathered = self._firing.gather(trigger, pending.event)
                 except RefusedError as error:
-                    failed = Failure(UNFIRED, str(error))
+                    failed = Failure(UNAVAILABLE, str(error))
                 else:
                     if gathered is not None:
                         told: dict[str, JSON] = {
@@ -88,7 +88,7 @@ class Matching:
     def _reached(self, pending: PendingEvent) -> Iterable[Name]:
         if pending.trigger:
             return [Name.parse(pending.trigger)]
-        found = self._parts.catalog.triggers_for(pending.namespace, pending.event.type)
+        found = self._parts.catalog.hearing.of(pending.namespace, pending.event.type)
         return [
             trigger.name
             for trigger in found

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -87,10 +87,9 @@ class PendingEvent:
         return Document(kind=PENDING, key=self._place, body=None)
 
     @classmethod
-    def from_document(cls, document: Document) -> PendingEvent:
-        """Reads what `documents` wrote."""
-        body = document.body or b""
-        doc, (namespace, _, stamp) = orjson.loads(body), document.key.rpartition("/")
+    def from_json(cls, place: str, doc: Any) -> PendingEvent:
+        """Reads what `documents` wrote: the key and the content of the document."""
+        namespace, _, stamp = place.rpartition("/")
         event = CloudEvent(*doc["event"])  # it was checked when it was accepted
         return cls(
             namespace=namespace, key=doc["key"], digest=doc["digest"], stamp=int(stamp, 16),
@@ -196,6 +195,10 @@ class PendingEvents:
     def of(self, namespace: str) -> list[PendingEvent]:
         """Those of a namespace, in order of acceptance."""
         return [*self._waiting.get(namespace, {}).values()]
+
+    def held(self, namespace: str) -> int:
+        """The number of those of a namespace, with those that are being accepted."""
+        return self._counts[namespace]
 
     @property
     def oldest_ms(self) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
-from ...actions import Quotas, Usage
+from ...actions import MAX_BATCH_BYTES, MAX_EVENT_BYTES, MAX_EVENTS, Quotas, Usage
 from ...composer import Limits
 from .hooks import NoHooks
 from .threads import Threads
@@ -97,9 +97,9 @@ class EventBounds:
         remembered_bytes: size of the documents in which the rules of a namespace keep what they remember.
     """
 
-    batch: int = 1_000
-    batch_bytes: int = 8 << 20
-    event_bytes: int = 1 << 20
+    batch: int = MAX_EVENTS
+    batch_bytes: int = MAX_BATCH_BYTES
+    event_bytes: int = MAX_EVENT_BYTES
     pending: int = 10_000
     pending_bytes: int = 64 << 20
     all_pending: int = 100_000

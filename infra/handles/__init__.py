@@ -10,6 +10,7 @@ from .errors import (
     ActionTimedOutError,
     failed,
 )
+from .events import event_with, key_of
 from .listings import Document, Listing, Page, history, listed, sought
 from .protocols import Actions, Execution, Telling, Xingqiao
 from .schedules import Schedule
@@ -36,8 +37,10 @@ __all__ = [
     "Worker",
     "Xingqiao",
     "batch_with",
+    "event_with",
     "failed",
     "history",
+    "key_of",
     "listed",
     "sought",
     "started_with",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from ...composer import NOTHING
 from .batches import Batches
+from .events import Events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -366,7 +367,7 @@ class Actions(Protocol):
         """
 
 
-class Xingqiao(Actions, Batches, Protocol):
+class Xingqiao(Actions, Batches, Events, Protocol):
     """The engine, in your program (`xingqiao.embedded`) or on a server (`xingqiao.client`)."""
 
     def execution(self, id: str, run: str | None = None) -> Execution:

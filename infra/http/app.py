@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,6 +19,7 @@ from ..access import Door
 from .audit import PERMISSION, record
 from .direct import Direct
 from .errors import not_served, refused, status_of
+from .events import granted
 from .routes import ANY, FREQUENT, OPERATED, ROUTES, WEB
 from .runs import keep_slashes
 
@@ -198,7 +200,8 @@ class _Common:
         path = scope["path"].removeprefix(scope.get("root_path", ""))  # of an app that mounts this
         asks = scope["method"] == "OPTIONS" and not path.startswith(self._asked)
         if asks:  # a preflight request has no key
-            await Response()(scope, receive, send_with_headers)
+            grant = granted(path, Headers(scope=scope))
+            await Response(headers=grant)(scope, receive, send_with_headers)
         else:
             await self._app(scope, receive, send_with_headers)
 

@@ -24,6 +24,7 @@ from ...actions import (
     TooLargeError,
     UnauthorizedError,
     UnavailableError,
+    UnsupportedMediaError,
 )
 from ...composer import InvalidNameError
 from ..edge import BusyError
@@ -46,6 +47,7 @@ STATUS: dict[type[Exception], int] = {
     ConflictError: 409,
     GoneError: 410,
     TooLargeError: 413,
+    UnsupportedMediaError: 415,
     ReusedKeyError: 422,
     ThrottledError: 429,
     UnavailableError: 503,
@@ -67,8 +69,8 @@ def status_of(error: Exception) -> int:
     return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
 
 
-def refused(request: Request, error: Exception) -> Json:
-    """The response to a refused request."""
+def refused(request: Request, error: Exception, headers: Mapping[str, str] | None = None) -> Json:
+    """The response to a refused request; `headers` are those that its error does not have by itself."""
     status = status_of(error)
     if isinstance(error, UnauthorizedError):
         headers = {"WWW-Authenticate": 'Basic realm="OpenWhisk secure realm"'}
@@ -79,7 +81,7 @@ def refused(request: Request, error: Exception) -> Json:
         return failed(request, status, str(error), headers, about)
     if isinstance(error, UnavailableError | BusyError):
         return failed(request, status, str(error), RETRY_AFTER)
-    return failed(request, status, str(error), about=_named(error))
+    return failed(request, status, str(error), headers, _named(error))
 
 
 def _named(error: Exception) -> dict[str, JSON]:

@@ -17,6 +17,7 @@ from . import (
     definitions,
     deployments,
     entities,
+    events,
     executions,
     keys,
     limits,
@@ -83,6 +84,8 @@ OPERATED: tuple[Endpoint, ...] = (  # requests that a paused server serves, besi
 ROUTES: list[Route] = [
     ("POST", _ACTION, actions.invoke_action),
     ("POST", NAMESPACED + "/triggers/{name}", triggers.fire_trigger),
+    ("POST", NAMESPACED + "/events", events.send_events),
+    ("GET", NAMESPACED + "/events/{key}", events.get_event),
     ("POST", NAMESPACED + "/rules/{name}", definitions.set_rule_status),
     ("GET", NAMESPACED + "/activations", activations.list_activations),
     ("GET", _ACTIVATION, activations.get_activation),
@@ -184,6 +187,7 @@ ROUTES: list[Route] = [
 FREQUENT = (  # answered without the router: see `direct`
     f"POST {_ACTION}",
     f"POST {NAMESPACED}/triggers/{{name}}",
+    f"POST {NAMESPACED}/events",
     f"GET {_ACTIVATION}",
     *(f"{method} {path}" for method, path, _ in _ENTITIES if method == "POST"),
     f"POST {API}/completions/{{token}}",

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from . import requests
+from .cloudevents import Mode, envelope_of
 from .definitions import name_of
+from .events import take_in
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -17,8 +19,14 @@ if TYPE_CHECKING:
 
 
 async def fire_trigger(request: Request, api: Api) -> Response:
-    """Fires a trigger: 202 with its activation if a rule is active, else 204."""
+    """Fires a trigger: 202 with its activation if a rule is active, else 204.
+
+    CloudEvents in the binary, the structured or the batched mode are taken in as at `events`, for this trigger only.
+    """
     name = name_of(request, api.auth.own(request))
+    envelope = envelope_of(request.headers.raw)
+    if envelope.mode is not Mode.PLAIN:
+        return await take_in(request, api, envelope, name.namespace, name)
     payload = await requests.parameters(request, api.payload_bytes)
     id = await api.engine.firing.fire(name, payload)
     if id is None:

@@ -116,7 +116,10 @@ class Resumption:
         """Resumes executions under way, and fires triggers that are due."""
         if not self.resumed.is_set():
             self.resumed.set()
-            self.engine.begin()
+            self.engine.recovery.begin()
+            self.engine.contexts.begin()
+            self.engine.events.begin()
+            self.engine.schedules.begin()
             await self.feeds.begin()
 
     async def complete(self, token: str, outcome: Outcome) -> None:

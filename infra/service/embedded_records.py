@@ -8,6 +8,7 @@ from ...actions import Call, NotFoundError, Query, UnavailableError, summary
 from ...composer import Failure, Name
 from ..handles import failed, listed, sought
 from .batch_handles import EmbeddedBatches
+from .event_handles import EmbeddedEvents
 from .handles import CLOSED, FOREVER_S, NAMESPACE, ExecutionHandle
 from .schedule_handles import ScheduleHandle
 
@@ -91,7 +92,7 @@ class EntityHandle:
         return Call(name=self._type, params=params, namespace=NAMESPACE)
 
 
-class EmbeddedRecords(EmbeddedBatches):
+class EmbeddedRecords(EmbeddedBatches, EmbeddedEvents):
     """The executions and records of an embedded engine, in the namespace `guest`."""
 
     def execution(self, id: str, run: str | None = None) -> ExecutionHandle:

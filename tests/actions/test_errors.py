@@ -16,6 +16,7 @@ from xingqiao.composer import Error
         (errors.NotFoundError, errors.RefusedError),
         (errors.ConflictError, errors.RefusedError),
         (errors.TooLargeError, errors.RefusedError),
+        (errors.UnsupportedMediaError, errors.RefusedError),
         (errors.ThrottledError, errors.RefusedError),
     ],
 )

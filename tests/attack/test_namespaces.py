@@ -74,6 +74,9 @@ class Victim:
         for key in ("k", SECRET):
             called = {"operation": "add", "params": {"n": 1}}
             await self.ask("POST", f"/entities/account/keys/{key}", json=called)
+        query = {"type": "secret.told", "source": "/victim", "wait": "effects"}
+        told = await self.ask("POST", "/events", 202, params=query, json={"said": SECRET})
+        self.known["key"] = told["keys"]
         await self._run()
         await self._aws()
 
@@ -112,6 +115,7 @@ class Victim:
         ]
         paths += ["/entities/account/keys?states=true", "/executions", "/sagas", "/transactions"]
         paths += [f"/executions/{id}" for id in self.known["id"]]
+        paths += [f"/events/{key}" for key in self.known["key"]]
         found = [await self.ask("GET", path) for path in paths]
         found += [await self.ask("GET", f"/actions/{word}") for word in ANSWERED]
         return found, await self.aws("ListStateMachines"), await self.aws("ListActivities")
@@ -132,7 +136,7 @@ def filled(path, victim):
     choices = {
         "namespace": ["victim", "_"],
         "id": victim.known["id"],
-        "key": ["k", SECRET],
+        "key": ["k", SECRET, *victim.known["key"]],
         "type": ["account"],
         "package": ["shut"],
         "token": [*victim.known["id"][:1], "0" * 32],

@@ -21,7 +21,9 @@ from xingqiao.actions import (
     NoSuchUpdateError,
     NotFoundError,
     RejectedError,
+    ReservedEventError,
     ReusedKeyError,
+    TooLargeError,
 )
 from xingqiao.client import Client, RemoteBatch, RemoteEntity, RemoteExecution, RemoteSchedule
 from xingqiao.composer import (
@@ -44,6 +46,7 @@ from xingqiao.embedded import (
     EntityHandle,
     ExecutionHandle,
     ScheduleHandle,
+    embedded,
 )
 from xingqiao.infra.client.wrapping import public
 from xingqiao.infra.handles import Batch, Entity, Execution, Schedule, Xingqiao
@@ -616,6 +619,70 @@ async def test_a_trigger_is_fired(run):
     id = await run.x.fire(trigger, {"n": 1})
 
     assert (await run.x.activation(id))["name"] == trigger
+
+
+async def test_an_event_fires_the_triggers_that_it_fits_once(run):
+    echo, trigger, type = await run.put("echo", ECHO), run.name("placed"), run.name("order.placed")
+    await run.put_trigger(trigger, echo, filter={"exact": {"type": type}})
+    order = {"source": "/shop", "id": run.name("7")}
+
+    key = await run.x.send_event(type, {"n": 1}, **order, attributes={"subject": "a"}, wait=True)
+    again = await run.x.send_event(type, {"n": 1}, **order, attributes={"subject": "a"}, wait=True)
+
+    told = await run.x.event(key)
+    assert (again, told["key"], told["state"]) == (key, key, "fired")
+    [fired] = told["fired"]
+    assert fired["trigger"].endswith(f"/{trigger}")
+    assert (await run.x.activation(fired["activationId"]))["response"]["result"] == {
+        "n": 1,
+        "__ow_event": {"specversion": "1.0", **order, "type": type, "subject": "a"},
+    }
+    assert [doc["name"] for doc in await run.x.activations(name=trigger)] == [trigger]
+    with pytest.raises(ConflictError, match="give this one another id"):
+        await run.x.send_event(type, {"n": 2}, **order)
+
+
+async def test_an_event_without_an_id_is_a_new_one(run):
+    keys = [await run.x.send_event("a", source="/s") for _ in range(2)]
+
+    assert len({*keys}) == 2
+    with pytest.raises(NotFoundError):
+        await run.x.event(NOBODY)
+
+
+async def test_events_are_sent_together(run):
+    events = [
+        {"specversion": "1.0", "id": run.name(id), "source": "/s", "type": "a", "data": data}
+        for id, data in (("1", None), ("2", [1]), ("1", None), ("2", 5))
+    ]
+
+    taken = await run.x.send_events(events, wait=True)
+
+    first, second = taken["keys"][:2]
+    assert taken == {"accepted": 2, "duplicates": 1, "conflicts": 1, "keys": [first, second] * 2}
+    assert (await run.x.event(first))["state"] == "unclaimed"
+    assert await run.x.send_events([]) == {"accepted": 0, "duplicates": 0, "keys": []}
+
+
+async def test_an_event_that_cannot_be_taken_is_refused(run):
+    with pytest.raises(InvalidError, match=r"at index 0 of the batch: .*'source'"):
+        await run.x.send_event("a", source="")
+    with pytest.raises(ReservedEventError, match=r"must not begin with xingqiao\."):
+        await run.x.send_event("xingqiao.alarm", source="/s")
+    with pytest.raises(TooLargeError):
+        await run.x.send_event("a", "a" * (1 << 20), source="/s")
+
+
+async def test_what_a_program_changes_after_it_has_sent_it_is_not_sent():
+    async with embedded() as engine:
+        event = {"specversion": "1.0", "id": "1", "source": "/s", "type": "a", "data": {"n": 1}}
+        await engine.send_events([event])
+
+        event["data"]["n"] = 2
+
+        assert (await engine.send_events([event]))["conflicts"] == 1
+        with pytest.raises(InvalidError, match=r"The CloudEvents must be JSON: .*data"):
+            await engine.send_events([{**event, "data": {1, 2}}])
 
 
 async def test_activations_are_listed_with_their_logs(run):

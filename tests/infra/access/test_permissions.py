@@ -34,7 +34,7 @@ WITHOUT_KEY = {
 WITH_KEY = [route for route in EVERY_ROUTE if ROUTES[route].door is Door.KEY]
 PLACES = {
     "namespace": "_", "name": "thing", "name:path": "thing", "package": "box", "id": "0" * 32,
-    "id:path": "0" * 32, "key:path": "one", "type": "account", "token": "x",
+    "id:path": "0" * 32, "key": "0" * 32, "key:path": "one", "type": "account", "token": "x",
     "worker": "one", "update": "one",
 }  # fmt: skip
 

@@ -51,6 +51,19 @@ async def test_the_operator_makes_limits_rotates_and_ends_namespaces(world, oper
     assert (await operator.put(f"{OPERATED}/team", json={})).status_code == 409
 
 
+async def test_a_namespace_that_is_deleted_leaves_no_cloudevents(world, operator):
+    for namespace in ("team", "team2"):
+        made = (await operator.put(f"{OPERATED}/{namespace}", json={})).json()
+        client = world.caller(auth=credentials(made["auth"]))
+        query = {"type": "placed", "source": "/shop", "wait": "effects"}
+        assert (await client.post(f"{HOME}/events", params=query, json=1)).status_code == 202
+
+    await operator.delete(f"{OPERATED}/team")
+
+    left = [document.key async for document in world.engine._parts.store.documents("heard")]
+    assert [key.partition("/")[0] for key in left] == ["team2"]
+
+
 async def test_a_namespace_that_is_deleted_leaves_no_limits_and_no_attributes(world, operator):
     made = (await operator.put(f"{OPERATED}/team", json={})).json()
     client = world.caller(auth=credentials(made["auth"]))

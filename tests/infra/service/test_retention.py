@@ -8,6 +8,7 @@ import pytest
 
 from tests.contracts.test_store import activation, timed
 from tests.kit.engine.batching import counts, create, furnished, started
+from tests.kit.engine.cloudevents import event, kept, send
 from tests.kit.engine.engines import world
 from tests.kit.engine.mail import stored
 from xingqiao.actions import ActivationRow, Query, Write
@@ -52,6 +53,25 @@ async def test_records_are_kept_forever_after_zero_days(pauses):
         await asyncio.wait([asyncio.Future()], timeout=0.01)
 
     assert pauses == []
+
+
+@pytest.mark.parametrize("days", [1, 30])
+async def test_cloudevents_are_known_for_their_own_time(pauses, days):
+    async with world() as made:
+        horizon_ms = made.engine.events.horizon_ms
+        [key] = await send(made, event())
+
+        async def known(after_ms):
+            made.clock.ms += after_ms
+            pauses.clear()
+            async with Retention(made.engine, made.clock, days):
+                await made.until(lambda: retention.PERIOD_S in pauses)
+            await made.settle()
+            return key in "".join(await kept(made, "heard"))
+
+        assert horizon_ms == 7 * DAY_MS
+        assert await known(horizon_ms)
+        assert not await known(1)
 
 
 async def test_batches_are_kept_as_long_as_their_executions(pauses):

@@ -57,10 +57,10 @@ class Runner:
 async def an_embedded_engine(server):
     async with embedded() as engine:
 
-        async def put_trigger(trigger, action):
+        async def put_trigger(trigger, action, **document):
             registry = engine.engine.registry
             names = [Name.parse(name).within(NAMESPACE) for name in (trigger, f"{trigger}-rule")]
-            await registry.put(Trigger, names[0], {}, overwrite=False)
+            await registry.put(Trigger, names[0], document, overwrite=False)
             rule = {"trigger": f"/_/{trigger}", "action": f"/_/{action}"}
             await registry.put(Rule, names[1], rule, overwrite=False)
 
@@ -69,9 +69,9 @@ async def an_embedded_engine(server):
 
 @asynccontextmanager
 async def a_client(server):
-    async def put_trigger(trigger, action):
+    async def put_trigger(trigger, action, **document):
         with server.client() as http:
-            assert http.put(f"/triggers/{trigger}", json={}).status_code == 200
+            assert http.put(f"/triggers/{trigger}", json=document).status_code == 200
             rule = {"trigger": f"/_/{trigger}", "action": f"/_/{action}"}
             assert http.put(f"/rules/{trigger}-rule", json=rule).status_code == 200
 

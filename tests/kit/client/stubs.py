@@ -23,7 +23,7 @@ FACES = {
 }
 HEAD = """\
 # Made of the asynchronous classes by `make stubs`.
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self, Unpack
 
 from ...composer import JSON, Composition, Outcome

@@ -34,3 +34,15 @@ async def kept(made, kind):
     return {
         document.key: orjson.loads(document.body) async for document in made.store.documents(kind)
     }
+
+
+async def send(made, *events, trigger=None):
+    """Sends CloudEvents, and waits for their effects. Returns their keys."""
+    accepted = await made.engine.events.accept(GUEST, events, trigger=trigger)
+    await made.engine.events.settled(GUEST, accepted.keys)
+    return accepted.keys
+
+
+def received(made):
+    """The ids of the CloudEvents that actions were invoked with, in order."""
+    return [invocation.params["__ow_event"]["id"] for invocation in made.hands.invoked]

@@ -182,6 +182,13 @@ class World:
         await self.engine.recovery.settled.wait()
         await self.engine._tick.settled()
 
+    def begin(self):
+        """An engine that was paused goes on."""
+        self.engine.recovery.begin()
+        self.engine.contexts.begin()
+        self.engine.events.begin()
+        self.engine.schedules.begin()
+
     async def kill(self):
         """The process dies: nothing more is committed, answered or told."""
         self.engine._inbox.close()
