@@ -83,8 +83,8 @@ class Member:
 
     @classmethod
     def from_json(cls, doc: Stored) -> Member:
-        """Reads what `to_json` wrote."""
-        return cls(**doc)
+        """Reads what `to_json` wrote, whatever was added to it."""
+        return cls(doc["value"], doc["size"], doc["data"])
 
 
 @dataclass(slots=True)

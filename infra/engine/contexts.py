@@ -88,8 +88,7 @@ class Contexts:
             rule, place, key = document.key.rsplit("/", 2)
             self._noted(rule, document)
             doc = orjson.loads(document.body or b"")
-            number = doc.pop("at")
-            joined.setdefault((rule, place), {})[number] = (key, Member.from_json(doc))
+            joined.setdefault((rule, place), {})[doc["at"]] = (key, Member.from_json(doc))
         for (rule, place), numbered in joined.items():
             members = self._rules[rule].members[place] = Members()
             for number in sorted(numbered):
