@@ -83,6 +83,7 @@ class Settings:
         paused: True to start without recovering or running executions until `service resume`.
         dead_letters: maximum dead letters of a namespace; the oldest are dropped.
         retention_days: days to keep records of activations and ended executions; 0 keeps them forever.
+        cloudevent_days: days for which a second delivery of a CloudEvent is recognized.
         audit_days: days to keep an entry of the audit log; 0 keeps it until newer entries displace it.
         audit_records: maximum entries of the audit log; the oldest are displaced.
         prewarmed: number of idle workers of each kind to keep ready.
@@ -159,6 +160,7 @@ class Settings:
     paused: bool = False
     dead_letters: int = 1000
     retention_days: float = 30.0
+    cloudevent_days: float = 7.0
     audit_days: float = 90.0
     audit_records: int = 100_000
     prewarmed: int = 1
@@ -289,6 +291,7 @@ _LEAST = {
     "descendants": 1,
     "dead_letters": 1,
     "retention_days": 0,
+    "cloudevent_days": 0.01,
     "audit_days": 0,
     "audit_records": 100,
     "prewarmed": 0,
@@ -316,6 +319,7 @@ _FLOATS = {
     "worker_idle_s",
     "grace_s",
     "retention_days",
+    "cloudevent_days",
     "audit_days",
     "environments_days",
     "install_s",

@@ -165,6 +165,7 @@ ELSEWHERE = {  # modules that other suites hold to their laws
     "composer/simulated_messages.py": "composer/machine/test_updating.py",
     "infra/engine/dead_letters.py": "infra/engine/test_dead_letter_records.py",
     "infra/engine/firing.py": "infra/service/test_feeds.py",
+    "infra/engine/matching.py": "infra/engine/test_hearing.py",
     **{
         f"composer/languages/jq/{each}.py": "composer/languages/jq/test_language.py"
         for each in (

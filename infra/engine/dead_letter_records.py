@@ -172,9 +172,10 @@ class DeadLetterRecords:
     def failed(
         self, namespace: str, target: str, unwaited: Unwaited, params: JSON, failed: Failure
     ) -> None:
-        """Keeps a call that could not even begin, with its failure."""
+        """Keeps a call that could not even begin, with its failure; after an internal error it may have run."""
         letter = self._letter(namespace, target, unwaited, failed)
-        letter["may_have_run"] = "no"
+        if failed.code != INTERNAL_ERROR:
+            letter["may_have_run"] = "no"
         self._keep(DeadLetter(**letter), params, failed.error)
 
     def _letter(

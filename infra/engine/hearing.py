@@ -16,6 +16,7 @@ import orjson
 
 from ...actions import (
     Document,
+    InDoubtError,
     InvalidError,
     NotFoundError,
     ThrottledError,
@@ -32,13 +33,11 @@ from .pending_events import (
     STAMPS_PER_MS,
     PendingEvent,
     PendingEvents,
-    digest_of,
     heard_key,
-    key_for,
-    size_of,
+    made_of,
 )
 from .stored_values import the_document
-from .tick import CLOSED
+from .tick import CLOSED, IN_DOUBT
 from .units import Unit
 
 if TYPE_CHECKING:
@@ -51,6 +50,8 @@ if TYPE_CHECKING:
     from .tick import Tick
 
 CLEARED = 500  # documents that are deleted in one commit
+PORTION_BYTES = 256 << 10  # of CloudEvents that are read before others have their turn: 2 ms
+EACH_BYTES = 4 << 10  # that a CloudEvent takes as long as, however small it is
 
 
 @frozen
@@ -132,51 +133,58 @@ class Hearing:
         """
         if trigger is not None:
             self._parts.catalog.get(Trigger, trigger)
-        sizes = self._sizes(events)
+        made = await self._read(namespace, events, "" if trigger is None else str(trigger))
+        count, size = len(made), sum(pending.size for pending in made)
         self._tick.ensure()
-        self._reserve(namespace, len(sizes), sum(sizes))
+        self._reserve(namespace, count, size)
         try:
-            made = [
-                self._made(namespace, event, size, "" if trigger is None else str(trigger))
-                for event, size in zip(events, sizes, strict=True)
-            ]
             taken = [self._submit(pending) for pending in made]
             if taken:
                 await asyncio.wait(taken)
         finally:
-            self._pending.release(namespace, len(sizes), sum(sizes))
+            self._pending.release(namespace, count, size)
         return await self._answer(made, [future.result() for future in taken])
 
     def emitted(self, namespace: str, event: CloudEvent) -> None:
         """Accepts a CloudEvent in the unit that gathers now: it is accepted if that becomes durable."""
-        pending = self._made(namespace, event, size_of(event), "")
+        pending = made_of(namespace, event, "")
+        self._place(pending)
         gathering = self._tick.gathering
         gathering.write.documents += pending.documents(None)
         gathering.effects.append(partial(self._accepted, pending))
         self._tick.wake()
 
-    def _sizes(self, events: Sequence[CloudEvent]) -> list[int]:
+    async def _read(
+        self, namespace: str, events: Sequence[CloudEvent], trigger: str
+    ) -> list[PendingEvent]:
+        """CloudEvents within their bounds, which have no places yet. Others have their turns meanwhile."""
         bounds = self._bounds
         if len(events) > bounds.batch:
             raise TooLargeError(
                 f"A batch may have {bounds.batch} CloudEvents, not {len(events)}. Send it in parts."
             )
-        sizes: list[int] = []
+        made: list[PendingEvent] = []
+        whole = portion = 0
         for index, event in enumerate(events):
             try:
-                size = size_of(event)
+                pending = made_of(namespace, event, trigger)
             except TypeError as error:
                 raise InvalidError(f"CloudEvent {index} is not JSON: {error}.") from None
-            if size > bounds.event_bytes:
+            if pending.size > bounds.event_bytes:
                 raise TooLargeError(
-                    f"CloudEvent {index} is larger than allowed: {size} > {bounds.event_bytes} bytes."
+                    f"CloudEvent {index} is larger than allowed: {pending.size} > {bounds.event_bytes} bytes."
                 )
-            sizes.append(size)
-        if (size := sum(sizes)) > bounds.batch_bytes:
+            made.append(pending)
+            whole += pending.size
+            portion += pending.size + EACH_BYTES
+            if portion > PORTION_BYTES:
+                await asyncio.sleep(0)  # noqa: TID251  it has taken some time
+                portion = 0
+        if whole > bounds.batch_bytes:
             raise TooLargeError(
-                f"The batch is larger than allowed: {size} > {bounds.batch_bytes} bytes. Send it in parts."
+                f"The batch is larger than allowed: {whole} > {bounds.batch_bytes} bytes. Send it in parts."
             )
-        return sizes
+        return made
 
     def _reserve(self, namespace: str, count: int, size: int) -> None:
         try:
@@ -185,15 +193,13 @@ class Hearing:
             self._parts.counters.events_refused += count
             raise
 
-    def _made(self, namespace: str, event: CloudEvent, size: int, trigger: str) -> PendingEvent:
+    def _place(self, pending: PendingEvent) -> None:
+        """Gives a CloudEvent the next place in the order of acceptance."""
         now = self._parts.clock.now_ms() * STAMPS_PER_MS
-        self._stamp = max(now, self._stamp + 1)
-        return PendingEvent(
-            namespace=namespace, key=key_for(event, trigger), digest=digest_of(event), stamp=self._stamp,
-            event=event, size=size, trigger=trigger,
-        )  # fmt: skip
+        pending.stamp = self._stamp = max(now, self._stamp + 1)
 
     def _submit(self, pending: PendingEvent) -> asyncio.Future[bool]:
+        self._place(pending)
         unit = Unit(alone=True)
         unit.write.documents += pending.documents(0)
         unit.effects.append(partial(self._accepted, pending))  # before its sender is told
@@ -249,7 +255,8 @@ class Hearing:
         """Waits until all that follows from these CloudEvents is durable, as far as they are accepted.
 
         Raises:
-            UnavailableError: the store does not commit, or the server stops.
+            InDoubtError: the store does not commit in time: they follow when it does.
+            UnavailableError: the server stops: they follow after the next start.
         """
         for key in keys:
             pending = self._pending.find(namespace, key)
@@ -257,6 +264,8 @@ class Hearing:
                 continue
             if self._stopped:
                 raise UnavailableError(CLOSED)
+            if not self._tick.healthy:
+                raise InDoubtError(IN_DOUBT)
             future = asyncio.get_running_loop().create_future()
             pending.waiting.append(future)
             if pending.unit is not None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
-from ...actions import UNAVAILABLE, RefusedError
+from ...actions import INTERNAL_ERROR, UNAVAILABLE, RefusedError
 from ...composer import Failure, Name
 from .unwaited import CLOUDEVENT, Unwaited
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ...actions import CloudEvent
     from ...composer import JSON
@@ -20,11 +21,17 @@ if TYPE_CHECKING:
     from .tick import Tick
     from .units import Unit
 
+log = logging.getLogger(__name__)
+
 HOPS, MOST_HOPS = "xqhops", 32  # the attribute that counts from CloudEvent to CloudEvent
 LOOP = "EventLoop"  # the code of the failure
 LOOPS = (
     "The CloudEvent comes from a chain of {hops} CloudEvents, each emitted because of the one before; {most} are "
     "allowed. Check the filters of the triggers for a loop."
+)
+BROKEN = (
+    "The trigger did not fire because of an internal error; the server's log has the reason. Some of its "
+    "rules may have run."
 )
 
 
@@ -40,10 +47,25 @@ class Matching:
     def match(self, pending: PendingEvent) -> Unit:
         """Fires all triggers that a CloudEvent reaches. Returns the unit that has all of it, and what came of it.
 
-        A trigger that cannot fire makes a dead letter. If this raises, nothing has happened.
+        A trigger that cannot fire makes a dead letter. An internal error makes one for each trigger.
         """
+        try:
+            return self._matched(pending, self._fired)
+        except Exception:
+            log.exception(
+                "CloudEvent %s of namespace %s has met an internal error; it is a dead letter",
+                pending.key,
+                pending.namespace,
+            )
+            return self._matched(pending, self._broken)
+
+    def _matched(
+        self,
+        pending: PendingEvent,
+        fire: Callable[[PendingEvent], tuple[list[JSON], list[JSON]]],
+    ) -> Unit:
         with self._tick.apart() as unit:
-            fired, refused = self._fired(pending)
+            fired, refused = fire(pending)
             came: dict[str, JSON] = {"fired": fired}
             if refused:
                 came["refused"] = refused
@@ -75,15 +97,18 @@ class Matching:
                         }
                         fired.append(told)
                     continue
-            self._letters.failed(
-                pending.namespace,
-                str(trigger),
-                Unwaited(CLOUDEVENT),
-                pending.event.to_json(),
-                failed,
-            )
-            refused.append({"trigger": str(trigger), "error": failed.error})
+            refused.append(self._refused(pending, trigger, failed))
         return fired, refused
+
+    def _broken(self, pending: PendingEvent) -> tuple[list[JSON], list[JSON]]:
+        """The same as `_fired`, when an internal error has kept some trigger from firing."""
+        failed = Failure(INTERNAL_ERROR, BROKEN)
+        return [], [self._refused(pending, trigger, failed) for trigger in self._reached(pending)]
+
+    def _refused(self, pending: PendingEvent, trigger: Name, failed: Failure) -> dict[str, JSON]:
+        doc, unwaited = pending.event.to_json(), Unwaited(CLOUDEVENT)
+        self._letters.failed(pending.namespace, str(trigger), unwaited, doc, failed)
+        return {"trigger": str(trigger), "error": failed.error}
 
     def _reached(self, pending: PendingEvent) -> Iterable[Name]:
         if pending.trigger:

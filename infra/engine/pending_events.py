@@ -41,9 +41,10 @@ class PendingEvent:
         namespace: that it was sent to.
         key: by which the namespace knows it.
         digest: of its content.
-        stamp: its place in the order of acceptance; its instant in units of 1 / STAMPS_PER_MS milliseconds.
         event: the CloudEvent.
         size: of its JSON, in bytes.
+        stamp: its place in the order of acceptance, an instant in units of 1 / STAMPS_PER_MS milliseconds; 0
+            before it has one.
         trigger: the full name of the trigger that it is addressed to; "" for all whose filters it fits.
         unit: that it is matched in, once it is.
         waiting: those who wait for that to be durable.
@@ -52,9 +53,9 @@ class PendingEvent:
     namespace: str
     key: str
     digest: str
-    stamp: int
     event: CloudEvent
     size: int
+    stamp: int = 0
     trigger: str = ""
     unit: Unit | None = None
     waiting: list[asyncio.Future[bool]] = field(default_factory=list)
@@ -115,6 +116,18 @@ def heard_key(namespace: str, key: str) -> str:
 def key_for(event: CloudEvent, trigger: str) -> str:
     """The key of a CloudEvent. One that is addressed to a trigger was not delivered to any other."""
     return sha256(f"{event.key} {trigger}".encode()).hexdigest()[:32] if trigger else event.key
+
+
+def made_of(namespace: str, event: CloudEvent, trigger: str) -> PendingEvent:
+    """A CloudEvent that was sent to a namespace, or to the trigger of this full name. It has no place yet.
+
+    Raises:
+        TypeError: it is not JSON.
+    """
+    return PendingEvent(
+        namespace=namespace, key=key_for(event, trigger), digest=digest_of(event), event=event,
+        size=size_of(event), trigger=trigger,
+    )  # fmt: skip
 
 
 def size_of(event: CloudEvent) -> int:

@@ -25,7 +25,7 @@ from ...composer.languages.asl.running import ReadingBounds, query_engine
 from ..access import AuditLog, Failures, Keys, Namespaces, SecretStore
 from ..aws import FirstOf, Integrations, discovered
 from ..clock import RandomIds, SystemClock
-from ..engine import Engine, EngineSettings
+from ..engine import Engine, EngineSettings, EventBounds
 from ..lambdas import LambdaRecords, Lambdas
 from ..settings import each
 from ..stepfunctions import (
@@ -57,7 +57,7 @@ from .isolation import (
     warn,
 )
 from .keys import sealed
-from .retention import Retention
+from .retention import DAY_MS, Retention
 from .system import system_entities
 
 if TYPE_CHECKING:
@@ -367,6 +367,7 @@ def _engine_settings(settings: Settings, namespaces: Namespaces) -> EngineSettin
         nesting=settings.nesting,
         result_bytes={ITEMS: RESULT_PART * settings.items_bytes},
         letters=settings.dead_letters,
+        events=EventBounds(horizon_ms=int(settings.cloudevent_days * DAY_MS)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import anyio.lowlevel
 import pytest
 
 from tests.kit.actions.things import StandingClock
@@ -352,6 +353,17 @@ async def test_one_and_a_batch_may_be_so_large():
     await made.kill()
 
 
+async def test_others_have_their_turns_while_a_large_batch_is_read(made):
+    batch, turns = [event(n) for n in range(500)], 0
+    accepting = asyncio.ensure_future(made.engine.events.accept(GUEST, batch))
+    while not made.engine.events._pending.held(GUEST):
+        await anyio.lowlevel.checkpoint()
+        turns += 1
+
+    assert turns > 5
+    assert (await accepting).accepted == 500
+
+
 async def test_what_is_not_json_is_refused(made):
     with pytest.raises(InvalidError, match="CloudEvent 1 is not JSON"):
         await made.engine.events.accept(GUEST, [event("1"), event("2", data={1})])
@@ -653,6 +665,29 @@ async def test_a_store_that_does_not_commit_keeps_nothing_and_takes_no_room():
     await made.kill()
 
 
+@pytest.mark.parametrize("does", ["refuses", "doubts"])
+async def test_effects_are_kept_while_the_store_does_not_commit_them(does):
+    store = FaultyStore(MemoryStore(), 1, times=2 if does == "refuses" else 1, does=does)
+    settings = EngineSettings(pacing=Pacing(commit_retry_s=0.01, commit_deadline_s=0))
+    made = await begun(store, ANSWERS, settings=settings)
+    await made.put(work=None)
+    await trigger(made, "placed")
+    store.armed = True
+    [key] = (await made.engine.events.accept(GUEST, [event("1")])).keys
+    for _ in range(2):  # before and after the engine has noticed it
+        with pytest.raises(InDoubtError):
+            await made.engine.events.settled(GUEST, [key])
+
+    await made.until(lambda: made.engine.healthy)
+    await made.settle()
+
+    assert store.failed == (2 if does == "refuses" else 1)
+    assert received(made) == ["1"]
+    assert await kept(made, "cloudevent") == {}
+    assert (await made.engine.events.get(GUEST, key))["state"] == "fired"
+    await made.kill()
+
+
 async def test_one_in_doubt_is_heard_once_when_the_store_commits():
     store = FaultyStore(MemoryStore(), 0, times=1, does="doubts")
     settings = EngineSettings(pacing=Pacing(commit_retry_s=0.01, commit_deadline_s=0))
@@ -672,26 +707,34 @@ async def test_one_in_doubt_is_heard_once_when_the_store_commits():
     await made.kill()
 
 
-async def test_a_match_that_fails_stays_pending_for_the_next_start(made, monkeypatch):
+@pytest.mark.parametrize("withdrawn", [True, False])
+async def test_an_internal_error_makes_a_dead_letter_for_each_trigger(made, monkeypatch, withdrawn):
     await trigger(made, "a")
     await trigger(made, "b", rules=["other"])
     firing, gather = made.engine.firing, made.engine.firing.gather
 
     def broken(name, given):
         if name == named("b"):
+            made.engine._tick.gathering.alone = withdrawn  # as it is when an entity has changed
             raise LookupError("a bug")
         return gather(name, given)
 
     monkeypatch.setattr(firing, "gather", broken)
-    [key] = (await made.engine.events.accept(GUEST, [event("1")])).keys
-    await made.settle()
+    [key] = await send(made, event("1"))
+    found = await letters(made)
 
-    assert made.hands.invoked == []
-    assert (await made.engine.events.get(GUEST, key))["state"] == "pending"
-    again = await restarted(made)
-    await again.settle()
-    assert sorted(again.hands.names) == ["other", "work"]
-    made.engine = again.engine
+    assert {letter["target"] for letter in found} == {"/guest/a", "/guest/b"}
+    assert {(letter["code"], letter["mayHaveRun"]) for letter in found} == {
+        ("InternalError", "unknown")
+    }
+    assert (await made.engine.events.get(GUEST, key))["state"] == "refused"
+    assert made.hands.names == ["work"] * (not withdrawn)
+    assert await kept(made, "cloudevent") == {}
+    monkeypatch.undo()
+    for letter in found:
+        await made.engine.letters.retry(GUEST, letter["id"])
+    await made.settle()
+    assert sorted(made.hands.names) == ["other", "work", *["work"] * (not withdrawn)]
 
 
 # --- crashes ----------------------------------------------------------------------------------

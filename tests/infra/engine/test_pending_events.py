@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import orjson
 import pytest
 
@@ -13,16 +15,12 @@ from xingqiao.infra.engine.pending_events import (
     PendingEvents,
     digest_of,
     key_for,
-    size_of,
+    made_of,
 )
 
 
 def pending(namespace="guest", id="1", stamp=5_000, **more):
-    given = event(id)
-    return PendingEvent(
-        namespace=namespace, key=key_for(given, ""), digest=digest_of(given), stamp=stamp,
-        event=given, size=size_of(given), **more,
-    )  # fmt: skip
+    return replace(made_of(namespace, event(id), ""), stamp=stamp, **more)
 
 
 @pytest.mark.parametrize("trigger", ["", "/guest/bell"])
