@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ..composer import MAX_DEPTH, frozen, nests_deeper
+from ..composer import (
+    HOPS,
+    MAX_ATTRIBUTES,
+    MAX_DEPTH,
+    RESERVED_SOURCE,
+    RESERVED_TYPES,
+    attribute_flaw,
+    frozen,
+    nests_deeper,
+)
 from .errors import ForbiddenError, InvalidError, RefusedError, TooLargeError
 
 if TYPE_CHECKING:
@@ -21,25 +30,12 @@ if TYPE_CHECKING:
 
 VERSION = "1.0"
 REQUIRED = ("specversion", "id", "source", "type")
-OPTIONAL = ("subject", "time", "datacontenttype", "dataschema")
 DATA, DATA_BASE64 = "data", "data_base64"
-MAX_ATTRIBUTE = 8_192  # characters of an attribute
-MAX_ATTRIBUTES = 100
 MAX_EVENTS = 1_000  # of a batch
 MAX_EVENT_BYTES = 1 << 20
 MAX_BATCH_BYTES = 8 << 20
-RESERVED_TYPES = ("xingqiao.", "io.serverlessworkflow.")
-RESERVED_SOURCE = "/xingqiao/"
 OLDER_VERSIONS = ("0.1", "0.2", "0.3")
-_NAME = re.compile(r"[a-z0-9]{1,64}")
-_MOST, _LEAST = (1 << 31) - 1, -(1 << 31)
-_LAST_OF_PLANES = "".join(
-    chr((plane << 16) + last) for plane in range(17) for last in (0xFFFE, 0xFFFF)
-)
-# Characters that a string must not have (section "Type System"): controls, surrogates, noncharacters.
-_NOT_ALLOWED = re.compile(
-    f"[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufdd0-\\ufdef{_LAST_OF_PLANES}]"
-)
+_HOPS = re.compile(r"[0-9]{1,9}")
 # RFC 3339, section 5.6. The date, and whether the hour and the offset exist, are checked beside it.
 _TIME = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:\.[0-9]+)?"
@@ -116,8 +112,10 @@ def read_cloud_event(doc: Any, *, outside: bool = True) -> CloudEvent:
     # A member that is null is one that is not there (JSON format, 2.2).
     attributes = {name: value for name, value in attributes.items() if value is not None}
     content = {name: doc[name] for name in (DATA, DATA_BASE64) if doc.get(name) is not None}
-    event = CloudEvent(attributes, content)
     _check_attributes(attributes)
+    if HOPS in attributes:
+        attributes[HOPS] = _hops(attributes[HOPS])
+    event = CloudEvent(attributes, content)
     _check_content(event)
     if outside:
         _check_outside(event)
@@ -173,26 +171,20 @@ def _check_attributes(attributes: dict[str, JSON]) -> None:
 
 
 def _check_attribute(name: str, value: JSON) -> None:
-    if not _NAME.fullmatch(name):
-        raise InvalidError(
-            f"The name of an attribute of a CloudEvent must be 1 to 64 of a-z and 0-9, not {name!r:.100}."
-        )
-    if name in OPTIONAL and not (isinstance(value, str) and value):
-        raise InvalidError(
-            f"The attribute {name!r} of a CloudEvent must be a string that is not empty, not {value!r:.100}."
-        )
-    if isinstance(value, str):
-        if len(value) > MAX_ATTRIBUTE or _NOT_ALLOWED.search(value):
-            raise InvalidError(
-                f"The attribute {name!r} of a CloudEvent must be up to {MAX_ATTRIBUTE} characters, without control "
-                "characters and surrogates."
-            )
-    elif not (isinstance(value, bool) or (isinstance(value, int) and _LEAST <= value <= _MOST)):
-        raise InvalidError(
-            f"The attribute {name!r} of a CloudEvent must be a string, a boolean or a 32-bit integer, not {value!r:.100}."
-        )
+    if (flaw := attribute_flaw(name, value)) is not None:
+        raise InvalidError(flaw)
     if name == "time":
         _check_time(value)
+
+
+def _hops(value: JSON) -> int:
+    """The number, which a header holds as text."""
+    found = _HOPS.fullmatch(str(value))
+    if found is None:
+        raise InvalidError(
+            f"The attribute '{HOPS}' of a CloudEvent must be the number of CloudEvents that led to it, not {value!r:.100}."
+        )
+    return int(found[0])
 
 
 def _check_time(value: JSON) -> None:

@@ -28,6 +28,7 @@ class StartOptions:
         parent: the id of the execution that has started it as its child; "" if none has.
         close: what happens to a child when its parent ends: `terminate`, `cancel` or `abandon`.
         depth: the number of executions above it; the engine sets it.
+        hops: the number of CloudEvents that have led to it; the engine sets it.
         attributes: by which it can be found, by name.
         memo: shown with it, and not found by.
         execution_timeout_ms: of the whole chain of its runs; None if there is no limit.
@@ -41,6 +42,7 @@ class StartOptions:
     parent: str = ""
     close: str = ""
     depth: int = 0
+    hops: int = 0
     attributes: dict[str, JSON] = field(default_factory=dict)
     memo: JSON = None
     execution_timeout_ms: int | None = None
@@ -62,7 +64,7 @@ class StartOptions:
 
 
 _DEFAULTS: dict[str, Any] = {
-    "id": "", "on_open": "fail", "on_closed": "allow", "digest": "", "parent": "", "close": "", "depth": 0, "attributes": {}, "memo": None,
+    "id": "", "on_open": "fail", "on_closed": "allow", "digest": "", "parent": "", "close": "", "depth": 0, "hops": 0, "attributes": {}, "memo": None,
     "execution_timeout_ms": None, "run_timeout_ms": None,
 }  # fmt: skip
 PLAIN = StartOptions()

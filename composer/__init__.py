@@ -5,6 +5,7 @@ Write `from xingqiao import composer` and build compositions with the functions 
 
 from typing import TYPE_CHECKING, Never
 
+from .cloudevents import HOPS, MAX_ATTRIBUTES, RESERVED_SOURCE, RESERVED_TYPES, attribute_flaw
 from .dialects import DIALECTS
 from .dsl.classes import capture_class
 from .dsl.combinators.actions import action, dynamic, function
@@ -36,6 +37,7 @@ from .dsl.combinators.data import (
     value,
 )
 from .dsl.combinators.errors import do, ensure, fallback, raise_error, retry, timeout
+from .dsl.combinators.events import emit
 from .dsl.combinators.limits import limit
 from .dsl.combinators.loops import doloop, doloop_nosave, loop, loop_nosave, repeat, while_nosave
 from .dsl.combinators.messages import all_of, any_of, receive, tell
@@ -76,7 +78,18 @@ from .languages.asl.running.task_tokens import task_token, token_place
 from .machine.chains import Handover, handover, take_over
 from .machine.changes import Changes
 from .machine.children import CHILD_FAILED, child_failed, child_started
-from .machine.commands import Abandon, Acquire, Again, Annotate, Child, Command, Invoke, Spawn, Tell
+from .machine.commands import (
+    Abandon,
+    Acquire,
+    Again,
+    Annotate,
+    Child,
+    Command,
+    Emit,
+    Invoke,
+    Spawn,
+    Tell,
+)
 from .machine.conductor import Transition, advance, reissue
 from .machine.conductor_action import CONDUCTING
 from .machine.cursor import Context, Limits
@@ -188,9 +201,11 @@ __all__ = [
     "DIALECTS",
     "EXECUTION_FAILED",
     "FIRST",
+    "HOPS",
     "JSON",
     "LAST",
     "LIMIT_EXCEEDED",
+    "MAX_ATTRIBUTES",
     "MAX_DEPTH",
     "MAX_INBOX_BYTES",
     "MAX_MESSAGES",
@@ -203,6 +218,8 @@ __all__ = [
     "MISSING",
     "NOTHING",
     "PAUSED",
+    "RESERVED_SOURCE",
+    "RESERVED_TYPES",
     "RESOLVED",
     "RESUMED",
     "ROOT",
@@ -238,6 +255,7 @@ __all__ = [
     "Context",
     "Continued",
     "Deadline",
+    "Emit",
     "Entry",
     "Error",
     "Event",
@@ -313,6 +331,7 @@ __all__ = [
     "asl",
     "assign",
     "asynchronous",
+    "attribute_flaw",
     "awaits_worker",
     "boxed",
     "call",
@@ -338,6 +357,7 @@ __all__ = [
     "dot",
     "dynamic",
     "eca",
+    "emit",
     "empty",
     "ensure",
     "entry_of",

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .names import Name
-from .values import Failure, Outcome, Success
+from .values import Failure, Outcome, Success, copied
 
 if TYPE_CHECKING:
-    from .machine.commands import Again
+    from .machine.commands import Again, Emit
     from .machine.history import Entry
     from .simulated_messages import Told, Updated
     from .values import JSON
@@ -24,6 +24,28 @@ class Invocation:
     at: float
     activation: str
     again: Again | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A CloudEvent that a composition emitted.
+
+    `attributes` are its type, those that the composition gives, and its version, id and time. A server adds the
+    source and the subject if they are not given. `data` is None if it has none.
+    """
+
+    attributes: dict[str, JSON]
+    data: JSON
+    at: float
+
+    @property
+    def type(self) -> Any:
+        return self.attributes["type"]
+
+
+def emitted(command: Emit, at: float) -> Emitted:
+    """The CloudEvent of a command that is durable at this virtual second."""
+    return Emitted({**command.attributes}, copied(command.content.get("data")), at)
 
 
 @dataclass(slots=True)
@@ -42,6 +64,7 @@ class Run:
     spawned: list[Run] = field(default_factory=list)
     paused: bool = False
     told: list[Told] = field(default_factory=list)
+    emitted: list[Emitted] = field(default_factory=list)
     attributes: dict[str, JSON] = field(default_factory=dict)
     continued: list[JSON] = field(default_factory=list)
     answers: list[JSON] = field(default_factory=list)  # to `queries`, by their instants

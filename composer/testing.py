@@ -44,7 +44,7 @@ from .fakes import (
 from .freezing import changed
 from .machine.chains import handover, take_over
 from .machine.children import child_answered, child_stopped
-from .machine.commands import Abandon, Acquire, Annotate, Invoke, Spawn
+from .machine.commands import Abandon, Acquire, Annotate, Emit, Invoke, Spawn
 from .machine.cursor import Limits
 from .machine.dialect import Dialects
 from .machine.events import Accepted, Completed, Failed, TimerFired
@@ -57,7 +57,7 @@ from .machine.waits import Invoking
 from .names import Name, activation_id
 from .simulated_lines import Lines
 from .simulated_messages import Mail, Told, Updated
-from .simulated_runs import Invocation, Run
+from .simulated_runs import Emitted, Invocation, Run, emitted
 from .values import Failure, classes_of, copied
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Beats",
     "Crash",
+    "Emitted",
     "Fail",
     "Fake",
     "Invocation",
@@ -317,6 +318,8 @@ class Simulation:
             if isinstance(command, Annotate):
                 given = self.result.attributes | command.attributes
                 self.result.attributes = {k: v for k, v in given.items() if v is not None}
+            elif isinstance(command, Emit):
+                self.result.emitted.append(emitted(command, self._now_ms / 1000))
         for name, fiber in changes.fibers.items():
             self._stored[name] = json.dumps(fiber.to_json(lambda value: {"v": value}))
         for parent, turn in changes.dropped:

@@ -18,6 +18,7 @@ NO_UPDATES: Final = "only executions of a Xingqiao server are updated"
 NO_MESSAGES: Final = "only executions of a Xingqiao server are told messages"
 NO_LIMITS: Final = "a limit that waits needs a server, which keeps its line"
 NO_SEARCH: Final = "executions are found by attributes only on a Xingqiao server"
+NO_EVENTS: Final = "only a Xingqiao server takes the CloudEvents that a composition emits"
 NO_ENTITIES: Final = "entities exist only on a Xingqiao server"
 
 

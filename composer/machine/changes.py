@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..values import Outcome
-    from .commands import Abandon, Acquire, Annotate, Invoke, Spawn
+    from .commands import Abandon, Acquire, Annotate, Emit, Invoke, Spawn
     from .fiber import Fiber
     from .history import Entry
     from .inbox import InboxChanges
@@ -32,7 +32,7 @@ class Changes:
 
     fibers: dict[str, Fiber] = field(default_factory=dict)
     dropped: list[tuple[str, int]] = field(default_factory=list)
-    commands: list[tuple[str, Invoke | Abandon | Acquire | Spawn | Annotate]] = field(
+    commands: list[tuple[str, Invoke | Abandon | Acquire | Spawn | Annotate | Emit]] = field(
         default_factory=list
     )
     entries: list[Entry] = field(default_factory=list)

@@ -176,6 +176,18 @@ class Annotate:
     attributes: dict[str, JSON]
 
 
+@frozen
+class Emit:
+    """Emit a CloudEvent, which is committed with the transition.
+
+    `attributes` are those that the composition gives, and the version, the id and the time. The caller adds the
+    source, the subject and the trace if they are not given. `content` is empty or has `data`.
+    """
+
+    attributes: dict[str, JSON]
+    content: dict[str, JSON]
+
+
 Command: TypeAlias = (
     Invoke
     | Fork
@@ -187,4 +199,5 @@ Command: TypeAlias = (
     | Acquire
     | Spawn
     | Annotate
+    | Emit
 )

@@ -48,6 +48,14 @@ class Annotate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Emit:
+    """Emits the CloudEvent that the template makes; the value stays."""
+
+    template: Template
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Jump:
     to: int
 
@@ -484,7 +492,7 @@ class OwnInstruction:
 
 
 Instruction: TypeAlias = (
-    Evaluate | Test | Assign | Annotate | Jump | Branch | Invoke | Call | InvokeNamed | Consult | Conduct | Save
+    Evaluate | Test | Assign | Annotate | Emit | Jump | Branch | Invoke | Call | InvokeNamed | Consult | Conduct | Save
     | Recall | Adopt | Declare | Hide | Guard | Shield | Finalize | Finalized | Attempt | Settle | Limit | Repeat
     | Count | Leave | Inspect | Fork | Each | Sleep | Hear | Acquire | Tell | Serve | Close | Until | Restart | Raise | Spawn | End | Operate | Stamp | Insist | Open | Commit
     | Coordinate | Absorb | Enter | Begin | Done | Complete | Compensate | Compensated | Resume

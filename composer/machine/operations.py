@@ -27,6 +27,7 @@ from .acquiring import ACQUIRING
 from .branches import BRANCHING
 from .commands import Annotate
 from .cursor import popped
+from .emitting import EMITTING
 from .frames import (
     Attempts,
     Counter,
@@ -319,6 +320,7 @@ OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     **HEARING,
     **SERVING,
     **ACQUIRING,
+    **EMITTING,
     **TRANSACTING,
     **UNDOING,
 }

@@ -17,6 +17,7 @@ from ..freezing import changed
 from ..values import Success
 from . import history
 from .dialect import Started
+from .emitting import Emissions
 from .events import Acquired, Completed, Event, Failed, Heard
 from .execution import Execution
 from .fiber import ROOT, Fiber
@@ -50,6 +51,7 @@ class Replayed(NamedTuple):
     outcome: Outcome | None
     ended: dict[str, Fiber]
     began: dict[tuple[str, int], int]
+    emissions: Emissions
 
 
 class RedriveError(Error):
@@ -82,15 +84,19 @@ def redrive(
         raise RedriveError(
             f"execution {id} is a saga that has been undone, so no step is left to continue: invoke it again"
         )
-    execution, outcome, ended, began = replayed(id, program, entries, limits)
+    execution, outcome, ended, began, emissions = replayed(id, program, entries, limits)
     if isinstance(outcome, Success):
-        return execution, execution.finish(outcome, now_ms)
+        changes = execution.finish(outcome, now_ms)
+        emissions.add_to(changes, now_ms)
+        return execution, changes
     if not execution.fibers:
         raise RedriveError(
             f"execution {id} failed by its program, not in a step, so it would fail again. "
             "Redrive it with a program that decides otherwise"
         )
-    return execution, with_ended(execution.redrive(now_ms, began=began), ended)
+    changes = with_ended(execution.redrive(now_ms, began=began), ended)
+    emissions.add_to(changes, now_ms)
+    return execution, changes
 
 
 def replayed(id: str, program: Program, entries: Sequence[StoredEntry], limits: Limits) -> Replayed:
@@ -100,7 +106,8 @@ def replayed(id: str, program: Program, entries: Sequence[StoredEntry], limits: 
         RedriveError: when the program does not agree with the recorded steps.
     """
     execution = Execution(id, program, replace(limits, at_once=None))
-    replay = _Replay(execution)
+    parts = [*_generations(entries)]
+    replay = _Replay(execution, Emissions(parts))
     started = program.dialect.replayed(entries[0])
     frames = started.frames if isinstance(started, Started) else ()
     frames = (*deadlines_of(entries[0]), *frames)
@@ -108,7 +115,7 @@ def replayed(id: str, program: Program, entries: Sequence[StoredEntry], limits: 
     outcome = replay.proceed(begun, entries[0]["at"])
     first = 1
     before: Sequence[StoredEntry] = ()
-    for generation in _generations(entries):
+    for replay.emissions.part, generation in enumerate(parts):
         if before:
             execution.events = _events(before)
             exchange(execution, generation[0])
@@ -117,7 +124,7 @@ def replayed(id: str, program: Program, entries: Sequence[StoredEntry], limits: 
         first, before = first + len(generation), generation
     execution.events, execution.limits = _events(entries), limits
     execution.inbox = replay.post.inbox()
-    return Replayed(execution, outcome, replay.ended, replay.began)
+    return Replayed(execution, outcome, replay.ended, replay.began, replay.emissions)
 
 
 def with_ended(changes: Changes, ended: dict[str, Fiber]) -> Changes:
@@ -157,10 +164,10 @@ def _generations(entries: Sequence[StoredEntry]) -> Iterator[Sequence[StoredEntr
 class _Replay:
     """The execution that is replayed, its messages, and the ended branches of joins that are not over."""
 
-    __slots__ = ("began", "ended", "execution", "number", "post", "settled")
+    __slots__ = ("began", "emissions", "ended", "execution", "number", "post", "settled")
 
-    def __init__(self, execution: Execution) -> None:
-        self.execution = execution
+    def __init__(self, execution: Execution, emissions: Emissions) -> None:
+        self.execution, self.emissions = execution, emissions
         self.number = 1  # of the entry that is replayed
         self.began: dict[tuple[str, int], int] = {}
         self.post = Post()
@@ -177,6 +184,8 @@ class _Replay:
         )
         for self.number, entry in enumerate(entries, first):
             place = (entry["fiber"], entry["turn"])
+            if entry["type"] == history.EMITTED:
+                continue  # see `Emissions`; its turn may be one of an earlier generation
             if entry["type"] == history.STEP_SCHEDULED:
                 targets[place] = entry.get("action")
             elif entry["type"] in UPDATES:
@@ -269,6 +278,7 @@ class _Replay:
 
     def _keep(self, changes: Changes) -> None:
         _keep(self.ended, changes)
+        self.emissions.keep(changes)
         self.settled |= {each.id: each.outcome for each in changes.updates}
         for name, fiber in changes.fibers.items():
             if isinstance(fiber.wait, Hearing):

@@ -64,7 +64,7 @@ def reset(  # noqa: PLR0913  a run, a place in its history, and what is told of 
     if entries[-1]["type"] == history.EXECUTION_CONTINUED:
         raise ResetError(_OVER)
     try:
-        execution, outcome, ended, began = replayed(id, program, entries, limits)
+        execution, outcome, ended, began, emissions = replayed(id, program, entries, limits)
     except RedriveError as error:
         raise ResetError(str(error)) from error
     if outcome is not None or not execution.fibers:
@@ -82,7 +82,9 @@ def reset(  # noqa: PLR0913  a run, a place in its history, and what is told of 
     changes = execution.redrive(now_ms, history.EXECUTION_RESET, about, value, began)
     if changes.outcome is not None:  # by a message that was left
         raise ResetError(_OVER)
-    return execution, with_ended(changes, ended)
+    with_ended(changes, ended)
+    emissions.add_to(changes, now_ms)
+    return execution, changes
 
 
 def about_cancelled(entries: Sequence[StoredEntry]) -> bool:

@@ -167,6 +167,7 @@ _OPEN_ENDED = _ENDINGS | {
     history.MESSAGE_DROPPED,
     history.ANNOTATED,
     history.ANNOTATION_REFUSED,
+    history.EMITTED,
     history.HISTORY_LONG,
 }
 
@@ -205,6 +206,7 @@ _DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
     history.TRANSACTION_COMMITTED: lambda e, _: Description("good", "committed", e["transaction"]),
     history.TRANSACTION_ABORTED: lambda e, _: Description("bad", "aborted", _error(e)),
     history.ANNOTATED: lambda e, _: Description("plain", "annotated", _value(e)),
+    history.EMITTED: lambda e, _: Description("good", f"emitted {e['emitted']}", _value({"value": e["value"].get("data")})),
     history.HISTORY_LONG: lambda e, _: Description("wait", "history is long", f"{e['entries']} of {e['limit']} entries"),
     history.ANNOTATION_REFUSED: lambda e, _: Description("bad", f"not annotated: {e['name']}", e["why"]),
 }  # fmt: skip

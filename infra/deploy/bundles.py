@@ -51,6 +51,7 @@ _REFUSED = {
     "Acquire": "only a server keeps the line of a limit",
     "Tell": "only a server knows the executions that can be told a message",
     "Annotate": "only a server finds executions by attributes: leave annotate out",
+    "Emit": "only a server takes the CloudEvents that a composition emits",
     "Adopt": "only a server keeps executions with ids and parents",
     "Operate": "only a server keeps entities",
     "Open": "transactions need entities, which only a server keeps",

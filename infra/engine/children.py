@@ -72,6 +72,7 @@ class _Step:
     used: bool = False
     stopping: bool = False
     depth: int = 0
+    hops: int = 0
     task: asyncio.Task[None] | None = None
 
 
@@ -95,6 +96,7 @@ class Children:
         step = _Step(invocation.namespace, done, child.on_cancel, child.id)
         origin = self._parts.runs[invocation.transaction].origin
         step.depth, step.parent = origin.depth + 1, origin.chain_of(invocation.transaction)
+        step.hops = origin.hops
         self._steps[invocation.activation] = step
         step.task = self._tasks.create_task(self._begin(invocation, child, step))
 
@@ -175,7 +177,7 @@ class Children:
         """The run of the child: it starts, has been started before a crash, or is there by its id."""
         options = StartOptions(
             id=child.id, on_open=child.on_open, on_closed=child.on_closed,
-            parent=step.parent, close=child.close, depth=step.depth,
+            parent=step.parent, close=child.close, depth=step.depth, hops=step.hops,
         )  # fmt: skip
         call = Call(
             name=invocation.action.listed_as, params=invocation.params, trace=invocation.trace,

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping
 
+    from ...actions import CloudEvent
     from ...composer import Entry, Invoke, Outcome
     from .bounds import Bounds
     from .chains import Chains
@@ -30,8 +31,9 @@ class Core:
     """The parts of an engine that most of its modules work with.
 
     `timers` follow the elapsed time, `alarms` the clock. `stuck` is called with a saga that cannot go on,
-    `tell` with a step that tells another execution a message, `unwaited` with the end of a run that nobody
-    waits for, and `close` with the children of an execution that has ended.
+    `tell` with a step that tells another execution a message, `emit` with a namespace and a CloudEvent that is
+    accepted with what gathers now, `unwaited` with the end of a run that nobody waits for, and `close` with the
+    children of an execution that has ended.
     """
 
     parts: Parts
@@ -50,5 +52,6 @@ class Core:
     tasks: asyncio.TaskGroup
     stuck: Callable[[LiveExecution, list[Entry]], None]
     tell: Callable[[LiveExecution, str, Invoke], None]
+    emit: Callable[[str, CloudEvent], None]
     unwaited: Callable[[LiveExecution, Outcome], None]
     close: Callable[[Mapping[str, str]], None]

@@ -155,7 +155,7 @@ class Engine:
             parts=parts, tick=tick, bounds=self._bounds, lingering=Lingering(parts, self._bounds), chains=self.chains,
             timers=self._timers, alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
             letters=self._letters, functions=self._functions, limits=self.limits, step_limits=self._step_limits, tasks=self._tasks, stuck=alarms.stuck,
-            tell=self._tell, unwaited=self._unwaited_ended, close=self._close,
+            tell=self._tell, emit=lambda *event: self.events.emitted(*event), unwaited=self._unwaited_ended, close=self._close,  # noqa: PLW0108  the events are made later
         )  # fmt: skip
 
     def _composed(self, core: Core, companions: Sequence[Companion]) -> Children:

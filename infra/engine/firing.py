@@ -8,6 +8,7 @@ import orjson
 
 from ...actions import (
     GIVEN,
+    PLAIN,
     ActivationRow,
     CloudEvent,
     RefusedError,
@@ -19,7 +20,8 @@ from ...actions import (
     merged,
     not_fired,
 )
-from ...composer import frozen
+from ...composer import changed, frozen
+from .emitting import hops_after
 from .inbox.pending import called
 from .unwaited import ALARM, Unwaited
 from .unwaited import TRIGGER as BY_TRIGGER
@@ -118,7 +120,7 @@ class Firing:
             return None
         now_ms = self._admitted(name, rules)
         verdicts = self._verdicts(rules, _judged(event), now_ms)
-        return Fired(self._record(trigger, verdicts, params, now_ms))
+        return Fired(self._record(trigger, verdicts, params, now_ms, hops_after(event)))
 
     def _prepared(
         self, name: Name, payload: dict[str, JSON] | CloudEvent
@@ -162,6 +164,7 @@ class Firing:
         verdicts: Sequence[tuple[Rule, Verdict]],
         params: dict[str, JSON],
         now_ms: int,
+        hops: int = 0,
     ) -> str | None:
         """Invokes actions, and keeps the activation of the trigger. Returns its id; None if there is nothing to tell."""
         if not verdicts:
@@ -170,7 +173,7 @@ class Firing:
         logs = [
             not_fired(rule, verdict.why)
             if verdict.why is not None
-            else self._invoke(rule, {**params, **verdict.params}, now_ms)
+            else self._invoke(rule, {**params, **verdict.params}, now_ms, hops)
             for rule, verdict in verdicts
         ]
         text = orjson.dumps(params)
@@ -187,7 +190,7 @@ class Firing:
         self._tick.gathering.write.activations.append(row)
         return id
 
-    def _invoke(self, rule: Rule, params: dict[str, JSON], now_ms: int) -> str:
+    def _invoke(self, rule: Rule, params: dict[str, JSON], now_ms: int, hops: int) -> str:
         """Begins a rule's action. Returns the line that tells what came of it."""
         namespace = rule.name.namespace
         unwaited = Unwaited(BY_TRIGGER, str(rule.name))
@@ -201,5 +204,7 @@ class Firing:
             self._letters.refused(namespace, str(rule.action), unwaited, params, str(error))
             return not_fired(rule, str(error))
         id = self._parts.ids.execution_id(now_ms)
-        self._inbox.begin(id, called(action, params, namespace, unwaited=unwaited))
+        beginning = called(action, params, namespace, unwaited=unwaited)
+        options = changed(PLAIN, hops=hops) if hops else PLAIN
+        self._inbox.begin(id, changed(beginning, options=options))
         return fired(rule, id)

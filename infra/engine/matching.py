@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from ...actions import INTERNAL_ERROR, UNAVAILABLE, RefusedError
-from ...composer import Failure, Name
+from ...composer import HOPS, Failure, Name
 from .unwaited import CLOUDEVENT, Unwaited
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-HOPS, MOST_HOPS = "xqhops", 32  # the attribute that counts from CloudEvent to CloudEvent
+MOST_HOPS = 32  # from CloudEvent to CloudEvent
 LOOP = "EventLoop"  # the code of the failure
 LOOPS = (
     "The CloudEvent comes from a chain of {hops} CloudEvents, each emitted because of the one before; {most} are "

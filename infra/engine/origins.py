@@ -101,6 +101,7 @@ class Origin:
         options: what its caller has said of it.
         source: the run whose history it began with, if it was reset or forked.
         chain: its place in its chain, if another run has continued as this one.
+        hops: the number of CloudEvents, each emitted because of the one before, that have led to it.
     """
 
     action: Action
@@ -119,6 +120,7 @@ class Origin:
     options: StartOptions = PLAIN
     source: Source | None = None
     chain: Chain | None = None
+    hops: int = 0
 
     def chain_of(self, execution: str) -> str:
         """The first run of the chain of the execution with this origin: the whole chain is known by it."""
@@ -137,7 +139,7 @@ class Origin:
 
     def beyond_defaults(self, execution: str) -> dict[str, JSON]:
         """The members of the execution's row that most rows leave out, because they have the defaults."""
-        places: dict[str, JSON] = {"depth": self.depth, "solo": self.solo}
+        places: dict[str, JSON] = {"depth": self.depth, "solo": self.solo, "hops": self.hops}
         doc: dict[str, JSON] = {name: value for name, value in places.items() if value}
         if self.root != execution:
             doc["root"] = self.root

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 LINES = 500  # entries in one row of a copied history
 TRIES = 100  # each waits for a commit, for an execution that goes on meanwhile
-_KEPT = ("program", "action", "version", "kind", "limits", "solo", "owner", "doubtful")
+_KEPT = ("program", "action", "version", "kind", "limits", "solo", "owner", "doubtful", "hops")
 CHANGED = "Another caller has started a run with the id '{id}' at the same time. Try again."
 OPEN = (
     "The execution '{id}' has another open run, {run}: reset that one, or wait until it has ended."

@@ -89,6 +89,7 @@ class Restoring:
             root=body.get("root") or self._root(row.id),
             parent=Parent.from_json(parent) if parent else None,
             depth=body.get("depth", 0),
+            hops=body.get("hops", 0),
             solo=body.get("solo", False),
             account=_account(execution),
             trace=body.get("trace", row.id),

@@ -77,6 +77,11 @@ class Envelope:
         return MAX_BATCH_BYTES if self.mode is Mode.BATCH else MAX_EVENT_BYTES
 
 
+def holds_event(headers: Mapping[str, str]) -> bool:
+    """True if a request has CloudEvents in a mode of the binding: few look-ups, for a request that is frequent."""
+    return "ce-specversion" in headers or headers.get("content-type", "").lower().startswith(MEDIA)
+
+
 def envelope_of(headers: Iterable[tuple[bytes, bytes]]) -> Envelope:
     """Reads the headers of a request; names are in lower case.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from . import requests
-from .cloudevents import Mode, envelope_of
+from .cloudevents import envelope_of, holds_event
 from .definitions import name_of
 from .events import take_in
 from .responses import Json
@@ -24,9 +24,8 @@ async def fire_trigger(request: Request, api: Api) -> Response:
     CloudEvents in the binary, the structured or the batched mode are taken in as at `events`, for this trigger only.
     """
     name = name_of(request, api.auth.own(request))
-    envelope = envelope_of(request.headers.raw)
-    if envelope.mode is not Mode.PLAIN:
-        return await take_in(request, api, envelope, name.namespace, name)
+    if holds_event(request.headers):
+        return await take_in(request, api, envelope_of(request.headers.raw), name.namespace, name)
     payload = await requests.parameters(request, api.payload_bytes)
     id = await api.engine.firing.fire(name, payload)
     if id is None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .composer.testing import (
     Beats,
+    Emitted,
     Fail,
     Invocation,
     Never,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Beats",
+    "Emitted",
     "Fail",
     "Invocation",
     "Never",

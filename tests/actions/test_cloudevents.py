@@ -21,8 +21,9 @@ from xingqiao.actions import (
     read_cloud_events,
 )
 from xingqiao.actions import read_cloud_event as read
-from xingqiao.actions.cloudevents import MAX_ATTRIBUTE, MAX_ATTRIBUTES, MAX_EVENTS
+from xingqiao.actions.cloudevents import MAX_ATTRIBUTES, MAX_EVENTS
 from xingqiao.composer import MAX_DEPTH
+from xingqiao.composer.cloudevents import MAX_ATTRIBUTE
 
 LEAST = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.placed"}
 FULL = {
@@ -161,6 +162,17 @@ def test_characters_that_no_string_may_have_are_refused(char):
 )
 def test_all_others_are_kept(char):
     assert read({**LEAST, "id": f"a{char}b"}).id == f"a{char}b"
+
+
+@pytest.mark.parametrize(("hops", "read_as"), [(5, 5), ("5", 5), (0, 0), ("033", 33)])
+def test_the_number_of_hops_is_a_number_also_if_it_was_in_a_header(hops, read_as):
+    assert read({**LEAST, "xqhops": hops}).attributes["xqhops"] == read_as
+
+
+@pytest.mark.parametrize("hops", [-1, "-1", "", "a", True, "5 ", "\u0665", 2**31 - 1])
+def test_another_number_of_hops_is_refused(hops):
+    with pytest.raises(InvalidError, match="'xqhops' of a CloudEvent must be the number"):
+        read({**LEAST, "xqhops": hops})
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from ....composer import (
     Abandon,
     Acquire,
     Annotate,
+    Emit,
     Execution,
     Fiber,
     Invoke,
@@ -54,7 +55,7 @@ class Gathered:
 
     fibers: dict[str, Fiber] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)  # the beginnings of their ids
-    commands: list[tuple[str, Invoke | Abandon | Acquire | Spawn | Annotate]] = field(
+    commands: list[tuple[str, Invoke | Abandon | Acquire | Spawn | Annotate | Emit]] = field(
         default_factory=list
     )
     again: set[str] = field(default_factory=set)  # fibers whose action is asked once more
@@ -191,7 +192,7 @@ class ExecutionState:
         return [self._invokes[place] for place in places if place in self._invokes]
 
     def _note(
-        self, commands: Iterable[tuple[str, Invoke | Abandon | Acquire | Spawn | Annotate]]
+        self, commands: Iterable[tuple[str, Invoke | Abandon | Acquire | Spawn | Annotate | Emit]]
     ) -> None:
         for fiber, command in commands:
             if isinstance(command, Invoke):

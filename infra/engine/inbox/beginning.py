@@ -59,6 +59,7 @@ class Starts:
             unwaited=beginning.unwaited,
             options=beginning.options,
             depth=beginning.options.depth,
+            hops=beginning.options.hops,
         )
         run = self._made(id, program, origin, introduced=True)
         if origin.solo and origin.unwaited is not None:
@@ -80,6 +81,7 @@ class Starts:
             root=run.origin.root,
             parent=parent,
             depth=run.origin.depth + 1,
+            hops=run.origin.hops,
             express=(action.express or run.origin.express)
             and not (program.spans or program.restarts),
             account=(run.origin.account or Account()) if program is CONDUCTING else None,

@@ -16,12 +16,14 @@ from ....composer import (
     Acquire,
     Annotate,
     Changes,
+    Emit,
     Failure,
     Invoke,
     Taken,
     awaits_worker,
 )
 from ....composer import STUCK as STUCK_ENTRY
+from ..emitting import emitted
 from ..fairness import Share
 from ..indexing import annotate
 from ..live import STUCK
@@ -66,7 +68,7 @@ class Following:
         )  # fmt: skip
         self._hooks = core.parts.hooks
         self._timers, self._alarms, self._stuck = core.timers, core.alarms, core.stuck
-        self._tell = core.tell
+        self._tell, self._emit = core.tell, core.emit
         self._share = Share(core.parts.clock, SHARE_US, SHARE_STARTS)
         self._limits, self._step_limits = core.limits, core.step_limits
         self._calls = EntityCalls()
@@ -162,6 +164,8 @@ class Following:
                     work.append((run, run.execution.deliver(fiber, answer, now_ms)))
                 case Annotate():
                     annotate(run, command.attributes, self._parts, self._tick.gathering.write)
+                case Emit():
+                    self._emit(run.origin.namespace, emitted(run, command))
                 case _:
                     later = not self._share.take()
                     work.append(self._starts.begin_detached(run, command, later=later))

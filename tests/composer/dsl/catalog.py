@@ -116,6 +116,12 @@ CATALOG = {
     ),
     "tell": c.tell(path("$.to"), "approved"),
     "tell, with a payload": c.tell("order-7", "approved", {"by": path("$.by")}),
+    # CloudEvents
+    "emit": c.emit({"type": "order.reserved", "data": path("$")}),
+    "emit, all of it said": c.emit(
+        {"type": path("$.t"), "source": "/shop", "subject": path("$.id"), "priority": 1, "data": {"n": 1}}
+    ),
+    "emit what the value is": c.emit(path("$.event")),
     # transactions
     "call": c.call("account", path("$.k"), "add", {"n": path("$.n")}, expected_version=3),
     "read": c.read("account", "k"),

@@ -8,6 +8,7 @@ from xingqiao import composer
 from xingqiao.composer.dsl.composition import ROWS
 from xingqiao.composer.dsl.hosting import (
     NO_ENTITIES,
+    NO_EVENTS,
     NO_KEY,
     NO_LIMITS,
     NO_MESSAGES,
@@ -43,6 +44,7 @@ REASONS = {
     "continue_as_new": NO_KEY,
     "limit": NO_LIMITS,
     "annotate": NO_SEARCH,
+    "emit": NO_EVENTS,
 }
 JAVASCRIPT = {"type": "function", "function": {"exec": {"kind": "nodejs:20", "code": "p => p"}}}
 

@@ -209,6 +209,13 @@ def test_messages_are_told_with_the_numbers_of_their_entries():
     assert "tell on" in [label for _, label, _ in told]
 
 
+def test_cloudevents_are_told():
+    run = simulate(composer.emit({"type": "order.placed", "data": {"n": 1}}))
+
+    (_, line, _) = lines(run)
+    assert (line.tone, line.label, line.note) == ("good", "emitted order.placed", '{"n": 1}')
+
+
 def test_attributes_are_told_and_what_was_refused():
     run = simulate(composer.sequence(composer.annotate(stage=1), "a"), actions={"a": {"n": 1}})
     refused = {

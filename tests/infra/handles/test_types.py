@@ -78,6 +78,8 @@ if TYPE_CHECKING:
             assert_type(x.schedule("daily"), BlockingSchedule)
             assert_type(x.start_batch("status = 'failed'", "redrive", per_second=2), BlockingBatch)
             x.start_batch("status = 'failed'", "tell", detail={})  # type: ignore[call-arg]
+            assert_type(x.send_event("order.placed", {"n": 1}, source="/shop"), str)
+            x.send_event("order.placed", {"n": 1})  # type: ignore[call-arg]
             for found in x.executions("status = 'failed'", name="order"):
                 assert_type(found, BlockingExecution)
 

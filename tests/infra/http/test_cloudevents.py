@@ -16,8 +16,15 @@ from cloudevents.core.v1.event import CloudEvent as Witness
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xingqiao.actions import InvalidError, ReservedEventError, TooLargeError, UnsupportedMediaError
-from xingqiao.infra.http.cloudevents import Mode, envelope_of, read_events
+from xingqiao.actions import (
+    InvalidError,
+    RefusedError,
+    ReservedEventError,
+    TooLargeError,
+    UnsupportedMediaError,
+    read_cloud_event,
+)
+from xingqiao.infra.http.cloudevents import Mode, envelope_of, holds_event, read_events
 
 LEAST = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.placed"}
 HEADERS = {f"ce-{name}": value for name, value in LEAST.items()}
@@ -170,6 +177,21 @@ def test_other_formats_are_refused(content_type):
         read({**HEADERS, "Content-Type": content_type}, b"{}")
 
 
+@pytest.mark.parametrize(
+    ("headers", "held"),
+    [
+        ({}, False),
+        ({"content-type": "application/json"}, False),
+        ({"ce-id": "1"}, False),
+        ({"ce-specversion": "0.3"}, True),
+        ({"content-type": "Application/CloudEvents-Batch+JSON"}, True),
+        ({"content-type": "application/cloudevents+avro"}, True),
+    ],
+)
+def test_a_request_that_holds_an_event_is_known_by_its_headers(headers, held):
+    assert holds_event(headers) is held
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[1", b"\xff", b"NaN"])
 def test_a_structured_event_must_be_json(content):
     with pytest.raises(InvalidError, match="The CloudEvent is not valid JSON"):
@@ -281,6 +303,34 @@ def test_the_mode_decides_how_long_the_content_may_be():
         Mode.BATCH: 8 << 20,
         Mode.PLAIN: 1 << 20,
     }
+
+
+NAMED = st.sampled_from(
+    [*HEADERS, "ce-subject", "ce-time", "ce-xqhops", "ce-data", "content-type", "idempotency-key"]
+)
+KINDS = st.sampled_from(
+    [STRUCTURED, BATCH, "application/json", "text/plain; charset=x", "text/plain;;=", "+json", ";"]
+)
+ATTRIBUTES = st.dictionaries(
+    st.sampled_from([*LEAST, "time", "data", "x"]), st.text(max_size=9) | st.integers() | st.none()
+)
+
+
+@given(
+    st.dictionaries(NAMED, st.binary(max_size=9) | KINDS.map(str.encode)),
+    st.binary(max_size=9) | ATTRIBUTES.map(lambda doc: json.dumps({**LEAST, **doc}).encode()),
+    st.dictionaries(st.sampled_from(["type", "source", "subject", "wait"]), st.text(max_size=9)),
+    st.booleans(),
+)
+def test_anything_is_read_or_refused_and_what_is_read_is_sound(headers, content, query, whole):
+    sent = {**(HEADERS if whole else {}), **headers}
+
+    try:
+        docs = read(sent, content, query)
+    except RefusedError:
+        return
+
+    assert [read_cloud_event(json.loads(json.dumps(doc))).to_json() for doc in docs] == docs
 
 
 # --- the witness ---------------------------------------------------------------------------------

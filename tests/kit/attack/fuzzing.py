@@ -54,6 +54,14 @@ _ACTION = {
     "annotations": [{"key": "web-export", "value": True}, {"key": "conductor", "value": False}],
     "delAnnotations": ["a"],
 }  # fmt: skip
+EVENT = {
+    "specversion": "1.0", "id": "1", "source": "/s", "type": "a", "time": "2026-11-23T08:30:00Z", "xqhops": 1,
+    "data": {"a": [1]},
+}  # fmt: skip
+EVENT_FORMATS = (
+    "application/cloudevents+json", "application/cloudevents-batch+json", "application/cloudevents+avro",
+    "application/json", "text/plain; charset=x",
+)  # fmt: skip
 DOCUMENTS = {  # what is usually sent to paths that have this word
     "/actions": tuple({**_ACTION, "exec": executable} for executable in EXECUTABLES),
     "/packages": ({"binding": {"namespace": "_", "name": "a"}, "parameters": [{"key": "a", "value": 1}],
@@ -62,6 +70,7 @@ DOCUMENTS = {  # what is usually sent to paths that have this word
                    "parameters": [{"key": "cron", "value": "* * * * *"}, {"key": "startDate", "value": 1}]},
                   {"parameters": [{"key": "a", "value": {"b": [1]}}]}),
     "/rules": ({"trigger": "/_/a", "action": "/_/echo", "status": "active", "condition": {"type": "all"}, "context": {}},),
+    "/events": (EVENT, [EVENT, {**EVENT, "id": "2"}]),
     "/operator": ({"limits": {"invocationsPerMinute": 5, "concurrentInvocations": 5, "firesPerMinute": 5},
                    "auth": "fuzz-uuid-1:a-key-of-the-fuzzer"},),
     "/entities": ({"operation": "add", "params": {"n": 1}, "read": True},),
@@ -126,7 +135,10 @@ class Requests:
             return self._signed(method, target, content, "lambda", {})
         user, key = self._operator if operated else (USER, KEY)
         auth = None if self._random.random() < 0.03 else (user, key)
-        return {"method": method, "url": self._url + target, "content": content, "auth": auth}
+        asked = {"method": method, "url": self._url + target, "content": content, "auth": auth}
+        if path.endswith("/events"):
+            asked["headers"] = {"Content-Type": self._random.choice(EVENT_FORMATS)}
+        return asked
 
     def _segment(self, part, operated):
         if not part.startswith("{"):
