@@ -70,7 +70,7 @@ from .errors import (
     LimitError,
     ProgramError,
 )
-from .expressions import MISSING, Path, Predicate, Scope, Template, parse_predicate, path, var
+from .expressions import Path, Predicate, Scope, Template, parse_predicate, path, var
 from .freezing import changed, frozen
 from .gates import UNBOUND, Bound, Gate, WaitingLine
 from .languages import asl, forks, read_composer
@@ -215,7 +215,6 @@ __all__ = [
     "MAX_UPDATES",
     "MESSAGE_DROPPED",
     "MESSAGE_RECEIVED",
-    "MISSING",
     "NOTHING",
     "PAUSED",
     "RESERVED_SOURCE",

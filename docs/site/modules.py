@@ -21,7 +21,7 @@ _GROUPS: Final = (  # heading, and the folders or modules of `composer` whose me
     ("Languages", ("languages", "dialects")),
     ("Errors", ("errors",)),
     ("The machine", ("machine", "freezing")),
-    ("Names and values", ("names", "values", "gates")),
+    ("Names and values", ("names", "values", "gates", "cloudevents")),
 )
 _COMPOSER, _OTHERS = "xingqiao.composer", "Constants and types"
 
