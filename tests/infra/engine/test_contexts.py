@@ -10,7 +10,7 @@ import pytest
 from tests.kit.engine.cloudevents import event, kept, named, trigger
 from tests.kit.engine.engines import GUEST, DyingStore, begun, world
 from xingqiao.actions import Document, Quotas, Rule, Write
-from xingqiao.infra.engine import EngineSettings, EventBounds
+from xingqiao.infra.engine import EngineSettings, EventBounds, check
 from xingqiao.infra.stores import MemoryStore
 
 BIN, SHELF = "$.event.data.bin", "$.event.data.shelf"
@@ -376,6 +376,24 @@ async def test_contexts_that_are_over_make_room_and_others_do_not():
     assert full == ["0", "1", "2"]
     assert bins(made) == ["0", "1", "2", "4", "5", "6"]
     assert "remember 1000 bytes" in record["logs"][0]
+
+
+async def test_a_check_of_the_store_reads_what_rules_remember(made):
+    await ruled(made, condition=THREE)
+    await ruled(made, "once", transient=True)
+    await tell(made, "a")
+
+    whole = await check(made.store)
+    broken = [
+        Document(kind="rulecontext", key="/guest/r/whole", body=b"{}"),
+        Document(kind="joined", key="/guest/r/whole/1", body=b"{}"),
+    ]
+    await made.store.commit([Write(documents=broken)])
+    damaged = await check(made.store)
+
+    assert whole.faults == []
+    assert (whole.counts["contexts of rules"], whole.counts["members of joins"]) == (2, 1)
+    assert len(damaged.faults) == 2
 
 
 # --- crashes ----------------------------------------------------------------------------------
