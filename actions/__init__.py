@@ -117,6 +117,18 @@ from .identities import (
 )
 from .integrations import is_integration
 from .invocation import Call, Invocation
+from .judging import (
+    GIVEN,
+    Member,
+    Members,
+    Place,
+    RuleState,
+    Verdict,
+    begun,
+    judge,
+    lapsed,
+    place_of,
+)
 from .kinds import COMPOSITION, MACHINE, NODE, PYTHON, QUEUE, SEQUENCE
 from .lambdas import (
     AT,
@@ -132,7 +144,16 @@ from .lambdas import (
 )
 from .limits import BOUNDS, Limits, named_limits
 from .messages import ClosedError, TooManyMessagesError, check_message
-from .model import ACTIVE, Action, Definition, Package, Rule, Trigger, definition_from_json
+from .model import (
+    ACTIVE,
+    INACTIVE,
+    Action,
+    Definition,
+    Package,
+    Rule,
+    Trigger,
+    definition_from_json,
+)
 from .outcome import (
     BAD_RESPONSE,
     CRASHED,
@@ -250,10 +271,12 @@ __all__ = [
     "FIBERS",
     "FUNCTION",
     "GCP",
+    "GIVEN",
     "GONE",
     "HEADER",
     "HERE",
     "HTTP",
+    "INACTIVE",
     "INBOX",
     "INSTANT",
     "INTERNAL_ERROR",
@@ -363,6 +386,8 @@ __all__ = [
     "MachineArn",
     "MapRunArn",
     "MayHaveRun",
+    "Member",
+    "Members",
     "NoSuchQueryError",
     "NoSuchUpdateError",
     "Not",
@@ -373,6 +398,7 @@ __all__ = [
     "Opened",
     "Or",
     "Package",
+    "Place",
     "Plan",
     "Predicate",
     "PromptInvoker",
@@ -393,6 +419,7 @@ __all__ = [
     "Retrying",
     "ReusedKeyError",
     "Rule",
+    "RuleState",
     "Rules",
     "Saved",
     "Scalar",
@@ -423,12 +450,14 @@ __all__ = [
     "UpdateRecord",
     "Usage",
     "Use",
+    "Verdict",
     "Waiting",
     "WebRequest",
     "WebResponse",
     "Write",
     "about_trigger",
     "batch_of",
+    "begun",
     "check_admitted",
     "check_call",
     "check_exported",
@@ -462,6 +491,8 @@ __all__ = [
     "instant_ms",
     "is_integration",
     "is_run",
+    "judge",
+    "lapsed",
     "listed",
     "log_tail",
     "merged",
@@ -473,6 +504,7 @@ __all__ = [
     "parse",
     "parsed_arn",
     "parsed_remote",
+    "place_of",
     "planned",
     "planned_schedules",
     "qualified",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..composer import Name
 from .composed import MAX_SEQUENCE
@@ -34,11 +34,19 @@ SYSTEM = "whisk.system"  # the namespace of the operator and of the packages tha
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change that is stored as a whole: the `definition` that was asked for (as it was, if removed), and others."""
+    """A change that is stored as a whole: the `definition` that was asked for (as it was, if removed), and others.
+
+    Args:
+        definition: that was asked for.
+        put: definitions to store.
+        gone: definitions to delete.
+        anew: rules among those to store that begin anew, and forget what they remember.
+    """
 
     definition: Any
     put: tuple[Definition, ...] = ()
     gone: tuple[Definition, ...] = ()
+    anew: tuple[Name, ...] = ()
 
 
 class Catalog:
@@ -202,6 +210,7 @@ class Catalog:
             if not overwrite:
                 raise ConflictError("resource already exists")
         definition: Definition
+        anew = False
         if kind is Action:
             definition = self._action(name, doc, before, now_ms)
         elif kind is Package:
@@ -209,8 +218,11 @@ class Catalog:
         elif kind is Trigger:
             definition = self._trigger(name, doc, before, now_ms)
         else:
-            definition = self._rule(name, doc, before, now_ms)
-        return Change(definition, (definition,))
+            definition = rule = self._rule(name, doc, before, now_ms)
+            anew = "context" in cast("dict[str, JSON]", doc) or (
+                before is not None and before.transient != rule.transient
+            )
+        return Change(definition, (definition,), anew=(name,) if anew else ())
 
     def removed(self, kind: type[Any], name: Name, *, force: bool = False) -> Change:
         """Computes the change by a DELETE of the definition of this kind and name, and changes nothing here.
@@ -253,7 +265,8 @@ class Catalog:
         if self.find(Trigger, rule.trigger) is None:
             raise NotFoundError("Only rules with existing triggers can be activated")
         rule = replace(rule, status=status, updated_ms=now_ms)
-        return Change(rule, (rule,))
+        anew = rule.transient and rule.active  # it has fired before, perhaps
+        return Change(rule, (rule,), anew=(name,) if anew else ())
 
     def apply(self, change: Change) -> None:
         """Applies a change that has been stored."""

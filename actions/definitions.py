@@ -16,6 +16,7 @@ from ..composer import InvalidNameError, Name, flaw
 from . import limits, timeouts
 from .coded import Code
 from .composed import Composed
+from .conditions import read_assignment, read_condition, read_context
 from .entities import ENTITY, entity_settings
 from .errors import InvalidError, TooLargeError
 from .event_filters import read_event_filter
@@ -42,7 +43,9 @@ ACTION = (*COMMON, "exec", "limits")
 PLACES = {name: f"limits.{name}" for name in limits.BOUNDS} | {"kind": "exec.kind"}
 PACKAGE = (*COMMON, "binding", "actions", "feeds")
 TRIGGER = (*COMMON, "filter", "limits", "rules", "activationId")
-RULE = (*COMMON, "trigger", "action", "status")
+RULE = (
+    *COMMON, "trigger", "action", "status", "condition", "context", "assign", "transient", "remembers",
+)  # fmt: skip
 RESERVED = "default"  # stands for no package in the paths of web actions
 
 _VERSION = re.compile(r"([0-9]{1,9}\.){2}[0-9]{1,9}")
@@ -127,9 +130,12 @@ def define_trigger(name: Name, doc: JSON, before: Trigger | None, now_ms: int) -
 
 
 def define_rule(name: Name, doc: JSON, before: Rule | None, now_ms: int) -> Rule:
-    """The rule that a document defines. The catalog checks that its trigger and action exist."""
+    """The rule that a document defines. The catalog checks that its trigger and action exist.
+
+    A condition, context or assignment that is null is removed.
+    """
     body = _object(doc, RULE)
-    fields = _fields(name, body, before, now_ms)
+    fields = {**_fields(name, body, before, now_ms), **_memory(body)}
     links: dict[str, Any] = {}
     for link in ("trigger", "action"):
         if body.get(link) is not None:
@@ -139,6 +145,25 @@ def define_rule(name: Name, doc: JSON, before: Rule | None, now_ms: int) -> Rule
     if len(links) < 2:  # noqa: PLR2004  a trigger and an action
         raise InvalidError("rule requires a valid trigger and a valid action")
     return Rule(**fields, **links)
+
+
+def _memory(body: dict[str, Any]) -> dict[str, Any]:
+    """What the body says about when a rule fires and what it remembers."""
+    said: dict[str, Any] = {}
+    if "condition" in body:
+        said["condition"] = None if body["condition"] is None else read_condition(body["condition"])
+    if "context" in body:
+        said["context"] = {} if body["context"] is None else read_context(body["context"])
+    if "assign" in body:
+        said["assign"] = None if body["assign"] is None else read_assignment(body["assign"])
+    transient = body.get("transient")
+    if transient is not None:
+        if not isinstance(transient, bool):
+            raise InvalidError(
+                "The request content was malformed:\n'transient' must be true or false"
+            )
+        said["transient"] = transient
+    return said
 
 
 def _spelled(doc: JSON) -> JSON:

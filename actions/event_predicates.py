@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ..composer import ExpressionError, flaw, parse_predicate, path
+from ..composer import ExpressionError, Template, flaw, parse_predicate, path
 from .errors import InvalidError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from ..composer import JSON, Predicate
+    from ..composer import JSON, Path, Predicate
 
 MAX_BYTES = 8 << 10  # of a filter or a condition, as JSON
 MAX_LEVELS = 32
@@ -30,8 +30,8 @@ def check_bounds(doc: JSON, field: str) -> None:
         raise malformed(field, f"must be JSON of at most {MAX_BYTES} bytes, not {size}")
 
 
-def read_event_predicate(doc: Any, field: str) -> Predicate:
-    """Reads a predicate that each CloudEvent is tested with.
+def read_event_predicate(doc: Any, field: str, roots: Sequence[str] = ()) -> Predicate:
+    """Reads a predicate that each CloudEvent is tested with. If there are `roots`, its paths begin with one of them.
 
     Raises:
         InvalidError: it is not a predicate, or has a path that can lead to several places, or a variable.
@@ -39,24 +39,37 @@ def read_event_predicate(doc: Any, field: str) -> Predicate:
     try:
         predicate = parse_predicate(doc)
         for selector in _selectors(doc):
-            _check_selector(selector, field)
+            _check_selector(selector, field, roots)
     except ExpressionError as error:
         raise malformed(field, f"is not a predicate: {error}") from None
     return predicate
 
 
-def read_event_path(doc: Any, field: str) -> str:
+def read_event_path(doc: Any, field: str, roots: Sequence[str] = ()) -> Path:
     """Reads a path to one place, such as `$.event.data.order`.
 
     Raises:
         InvalidError: it is not such a path.
     """
     try:
-        _check_selector({"path": doc}, field)
+        return _check_selector({"path": doc}, field, roots)
     except ExpressionError as error:
         raise malformed(field, f"is not a path: {error}") from None
-    text: str = doc
-    return text
+
+
+def read_event_template(doc: JSON, field: str, roots: Sequence[str] = ()) -> Template:
+    """Reads a template that is filled in from a CloudEvent.
+
+    Raises:
+        InvalidError: it is not a template, or has a path that can lead to several places, or a variable.
+    """
+    try:
+        template = Template.from_json(doc)
+        for selector in _places(doc):
+            _check_selector({key[1:]: part for key, part in selector.items()}, field, roots)
+    except ExpressionError as error:
+        raise malformed(field, f"is not a template: {error}") from None
+    return template
 
 
 def malformed(field: str, why: str) -> InvalidError:
@@ -64,16 +77,20 @@ def malformed(field: str, why: str) -> InvalidError:
     return InvalidError(f"The request content was malformed:\n'{field}' {why}")
 
 
-def _check_selector(selector: dict[str, Any], field: str) -> None:
+def _check_selector(selector: dict[str, Any], field: str, roots: Sequence[str]) -> Path:
     if "var" in selector:
         raise malformed(field, f"has the variable {selector['var']!r:.100}: use a path instead")
-    found = path(selector["path"])
-    if not found.path.singular:
+    found = path(selector["path"]).path
+    if found.steps is None:
         raise malformed(
             field,
-            f"has the path {found.path.text!r:.100}, which can select several values: "
+            f"has the path {found.text!r:.100}, which can select several values: "
             "use one without wildcards, slices, filters and '..'",
         )
+    if roots and (not found.steps or found.steps[0] not in roots):
+        beginnings = " or ".join(f"$.{root}" for root in roots)
+        raise malformed(field, f"has the path {found.text!r:.100}: begin it with {beginnings}")
+    return found
 
 
 def _selectors(doc: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -84,3 +101,16 @@ def _selectors(doc: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 yield from _selectors(each)
             elif isinstance(each, dict) and "path" in each and "value" not in each:
                 yield each
+
+
+def _places(doc: JSON) -> Iterator[dict[str, Any]]:
+    """The selectors of a template that `Template.from_json` has accepted."""
+    if isinstance(doc, dict) and "$path" in doc:
+        yield doc
+    elif isinstance(doc, dict):
+        literal = doc.keys() == {"$literal"} and isinstance(doc["$literal"], dict)
+        for member in (doc["$literal"] if literal else doc).values():  # type: ignore[union-attr]
+            yield from _places(member)
+    elif isinstance(doc, list):
+        for item in doc:
+            yield from _places(item)

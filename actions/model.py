@@ -20,6 +20,7 @@ from ..composer import (
 from .clouds import YEAR_MS
 from .coded import Code, Inline, code_of
 from .composed import Composed, forwarding
+from .conditions import Assignment, Condition, read_assignment, read_condition
 from .entities import ENTITY, entity_settings
 from .event_filters import EventFilter, read_event_filter
 from .executables import exec_to_json, parsed_exec, row_of
@@ -317,23 +318,40 @@ class Trigger(Named):
 
 @dataclass(frozen=True)
 class Rule(Named):
-    """The link from a trigger to an action."""
+    """The link from a trigger to an action.
+
+    `condition` says which fires invoke the action, None for all; `context` is the one that it begins with, and
+    `assign` makes the context after each fire. A transient rule becomes inactive when it has invoked its action.
+    """
 
     trigger: Name
     action: Name
     status: str = ACTIVE
+    condition: Condition | None = None
+    context: dict[str, JSON] = field(default_factory=dict)
+    assign: Assignment | None = None
+    transient: bool = False
 
     @property
     def active(self) -> bool:
         return self.status == ACTIVE
 
     def summary(self) -> dict[str, JSON]:
-        return {
+        doc: dict[str, JSON] = {
             **super().summary(),
             "trigger": _path(self.trigger),
             "action": _path(self.action),
             "status": self.status,
         }
+        if self.condition is not None:
+            doc["condition"] = self.condition.doc
+        if self.context:
+            doc["context"] = self.context
+        if self.assign is not None:
+            doc["assign"] = self.assign.doc
+        if self.transient:
+            doc["transient"] = True
+        return doc
 
     def to_json(self) -> dict[str, JSON]:
         return self.summary()
@@ -346,6 +364,10 @@ class Rule(Named):
             trigger=_name(doc["trigger"]["path"], doc["trigger"]["name"]),
             action=_name(doc["action"]["path"], doc["action"]["name"]),
             status=doc["status"],
+            condition=read_condition(doc.get("condition", True)),
+            context=doc.get("context", {}),
+            assign=read_assignment(doc["assign"]) if "assign" in doc else None,
+            transient=doc.get("transient", False),
         )
 
 

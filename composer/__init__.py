@@ -70,7 +70,7 @@ from .errors import (
     LimitError,
     ProgramError,
 )
-from .expressions import Predicate, Scope, Template, parse_predicate, path, var
+from .expressions import Path, Predicate, Scope, Template, parse_predicate, path, var
 from .freezing import changed, frozen
 from .gates import UNBOUND, Bound, Gate, WaitingLine
 from .languages import asl, forks, read_composer
@@ -285,6 +285,7 @@ __all__ = [
     "Outcome",
     "Outline",
     "ParameterizedForEach",
+    "Path",
     "Paused",
     "Predicate",
     "Program",

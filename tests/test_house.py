@@ -38,7 +38,10 @@ def name(path):
 @pytest.mark.parametrize("path", ALL_CODE, ids=name)
 def test_a_module_is_short(path):
     limit = MAX_TEST_LINES if path.name.startswith("test_") else MAX_LINES
-    assert len(path.read_text("utf-8").splitlines()) <= limit
+    lines = path.read_text("utf-8").splitlines()
+    if path in DOORS and "__all__ = [" in lines:  # it repeats the names that are imported above it
+        lines = lines[: lines.index("__all__ = [")]
+    assert len(lines) <= limit
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)

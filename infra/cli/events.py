@@ -123,7 +123,7 @@ def get(client: Client, key: str, *, as_json: bool) -> None:
         return
     print(f"{key}: {found['state']}, accepted {output.instant(found['seen'])}")
     rows = [
-        *((fired["trigger"], fired["activationId"], "") for fired in found["fired"]),
+        *((fired["trigger"], fired["activationId"] or "", "") for fired in found["fired"]),
         *((refused["trigger"], "", refused["error"]) for refused in found["refused"]),
     ]
     if rows:

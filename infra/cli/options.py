@@ -20,6 +20,31 @@ if TYPE_CHECKING:
 
     from ...composer import JSON
 
+
+class JsonOrFile(click.ParamType):  # type: ignore[type-arg]
+    """JSON as it is, or the path of a file with JSON."""
+
+    name = "FILE|JSON"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> JSON:
+        """Reads the value; fails with the option's name if it is not JSON."""
+        text, place = value, "the value"
+        try:
+            if value.lstrip()[:1] not in ("{", "[", '"') and value not in ("true", "null"):
+                text, place = Path(value).read_text("utf-8"), value
+            return _parse(text)
+        except OSError as error:
+            self.fail(f"{value} cannot be read: {error.strerror}", param, ctx)
+        except ValueError as error:
+            self.fail(f"{place} is not valid JSON: {error}", param, ctx)
+
+
+def is_given(option: str) -> bool:
+    """True if the command line has this option: the JSON null is None, too."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
 Command = TypeVar("Command", bound="Callable[..., Any]")
 FILE = click.Path(path_type=Path)
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import output
-from .options import as_json, connected, pages
+from .options import JsonOrFile, as_json, connected, is_given, pages
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .client import Client
 
 RULES = "rules"
+MEMORY = ("condition", "context", "assign", "transient")  # members of a rule, each an option
 
 
 @click.group()
@@ -23,9 +27,43 @@ def rule() -> None:
     """
 
 
-def _put(client: Client, names: tuple[str, str, str], *, overwrite: bool, as_json: bool) -> None:
-    name, trigger, action = names
-    document = {"trigger": _full(trigger), "action": _full(action)}
+def remembering(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command the options that say when the rule fires and what it remembers, as `memory`."""
+
+    @click.option(
+        "--condition", type=JsonOrFile(), help="Condition of the rule; null removes the condition."
+    )
+    @click.option(
+        "--context",
+        type=JsonOrFile(),
+        help="Context that the rule begins with. The rule forgets what it remembers.",
+    )
+    @click.option(
+        "--assign", type=JsonOrFile(), help="Templates that make the context after each fire."
+    )
+    @click.option(
+        "--transient/--no-transient",
+        help="Make the rule inactive when it has invoked its action.",
+    )
+    @wraps(command)
+    def with_memory(*args: Any, **options: Any) -> Any:
+        said = {name: options.pop(name) for name in MEMORY}
+        memory = {name: value for name, value in said.items() if is_given(name)}
+        return command(*args, memory=memory, **options)
+
+    return with_memory
+
+
+def _put(
+    client: Client,
+    names: dict[str, str],
+    memory: dict[str, Any],
+    *,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    name = names.pop("name")
+    document = {**{link: _full(each) for link, each in names.items()}, **memory}
     made = client.ask_named("PUT", RULES, name, body=document, overwrite=overwrite)
     output.write_json(made) if as_json else output.done(f"{made['name']} is {made['status']}")
 
@@ -38,22 +76,27 @@ def _full(name: str) -> str:
 @click.argument("name")
 @click.argument("trigger")
 @click.argument("action")
+@remembering
 @as_json
 @connected
-def create(client: Client, name: str, trigger: str, action: str, *, as_json: bool) -> None:
-    """Create the rule NAME: TRIGGER invokes ACTION."""
-    _put(client, (name, trigger, action), overwrite=False, as_json=as_json)
+def create(client: Client, *, memory: dict[str, Any], as_json: bool, **names: str) -> None:
+    """Create the rule NAME: TRIGGER invokes ACTION.
+
+    With --condition the rule invokes its action only when the condition holds.
+    """
+    _put(client, names, memory, overwrite=False, as_json=as_json)
 
 
 @rule.command(epilog="\b\nExample:\n  xingqiao rule update nightly midnight backup")
 @click.argument("name")
 @click.argument("trigger")
 @click.argument("action")
+@remembering
 @as_json
 @connected
-def update(client: Client, name: str, trigger: str, action: str, *, as_json: bool) -> None:
+def update(client: Client, *, memory: dict[str, Any], as_json: bool, **names: str) -> None:
     """Update the rule NAME, or create it: TRIGGER invokes ACTION."""
-    _put(client, (name, trigger, action), overwrite=True, as_json=as_json)
+    _put(client, names, memory, overwrite=True, as_json=as_json)
 
 
 def _switch(client: Client, name: str, status: str, *, as_json: bool) -> None:
@@ -97,7 +140,10 @@ def status(client: Client, name: str, *, as_json: bool) -> None:
 @as_json
 @connected
 def get(client: Client, name: str, *, as_json: bool) -> None:
-    """Show the rule NAME."""
+    """Show the rule NAME, and what the rule remembers.
+
+    For a join that is not complete, `seen` and `missing` list its members.
+    """
     found = client.ask_named("GET", RULES, name)
     output.write_json(found) if as_json else output.document(found)
 

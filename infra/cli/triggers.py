@@ -8,7 +8,16 @@ import click
 
 from . import output
 from .client import ApiError, annotations_of
-from .options import annotated, as_json, connected, key_values, pages, parameters
+from .options import (
+    JsonOrFile,
+    annotated,
+    as_json,
+    connected,
+    is_given,
+    key_values,
+    pages,
+    parameters,
+)
 
 if TYPE_CHECKING:
     from .client import Client
@@ -34,19 +43,32 @@ def trigger() -> None:
     metavar="ACTION",
     help="Feed action, such as /whisk.system/alarms/alarm [default: none].",
 )
+@click.option(
+    "--filter",
+    type=JsonOrFile(),
+    help="Filter: CloudEvents that fit it fire the trigger; null removes it.",
+)
 @annotated
 @parameters
 @as_json
 @connected
 def create(
-    client: Client, name: str, feed: str | None, *, as_json: bool, **given: dict[str, Any]
+    client: Client,
+    name: str,
+    feed: str | None,
+    *,
+    filter: Any,
+    as_json: bool,
+    **given: dict[str, Any],
 ) -> None:
     """Create the trigger NAME.
 
     With --feed the parameters go to the feed; otherwise they become defaults of the trigger.
     """
     notes = given["notes"] if feed is None else {**given["notes"], "feed": feed}
-    document = {"annotations": key_values(notes)}
+    document: dict[str, Any] = {"annotations": key_values(notes)}
+    if is_given("filter"):
+        document["filter"] = filter
     if feed is None:
         document["parameters"] = key_values(given["params"])
     made = client.ask_named("PUT", TRIGGERS, name, body=document)
@@ -65,16 +87,28 @@ def create(
 
 @trigger.command(epilog="\b\nExample:\n  xingqiao trigger update midnight -p cron '30 0 * * *'")
 @click.argument("name")
+@click.option(
+    "--filter",
+    type=JsonOrFile(),
+    help="Filter: CloudEvents that fit it fire the trigger; null removes it.",
+)
 @annotated
 @parameters
 @as_json
 @connected
-def update(client: Client, name: str, *, as_json: bool, **given: dict[str, Any]) -> None:
+def update(
+    client: Client,
+    name: str,
+    *,
+    filter: Any,
+    as_json: bool,
+    **given: dict[str, Any],
+) -> None:
     """Update the trigger NAME, or create it.
 
     If the trigger has a feed, the parameters go to the feed.
     """
-    document: dict[str, Any] = {}
+    document: dict[str, Any] = {"filter": filter} if is_given("filter") else {}
     if given["notes"]:
         document["annotations"] = key_values(given["notes"])
     feed = _feed(client, name)
@@ -97,7 +131,9 @@ def fire(client: Client, name: str, params: dict[str, Any], *, as_json: bool) ->
     if as_json:
         output.write_json(answer)
     elif answer is None:
-        output.done(f"{name} has no active rule: no action was invoked")
+        output.done(
+            f"{name} is fired: no action was invoked, because no rule is active or no condition holds"
+        )
     else:
         output.done(f"{name} is fired: activation {answer['activationId']}")
 

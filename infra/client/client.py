@@ -328,7 +328,7 @@ class Client(_Actions, RemoteBatches, RemoteEvents):
         return sought(seek, handle, limit=None, shown=None)
 
     async def fire(self, trigger: str, payload: dict[str, JSON] | None = None) -> str | None:
-        """Fires a trigger. Returns the id of its activation; None if no rule is active.
+        """Fires a trigger. Returns the id of its activation; None if no rule invokes its action.
 
         Raises:
             NotFoundError: no trigger has this name.

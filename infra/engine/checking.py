@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from ...actions import ActivationRow, ExecutionRow, Query, definition_from_json
+from ...actions import ActivationRow, ExecutionRow, Member, Query, RuleState, definition_from_json
 from ...composer import CONDUCTING, DIALECTS, Message, Program
 from ...transactions import Prepared, Row, Tombstone
 from . import stored_values
+from .contexts import CONTEXT, JOINED, SPENT
 from .entities.documents import PREPARED, STATE
 from .message_rows import MESSAGE
 from .packing import unpacked_activation
@@ -111,11 +112,18 @@ def _state(key: str, doc: JSON) -> None:
     (Row if key.endswith("\n") else Tombstone).from_json(doc)
 
 
+def _context(key: str, doc: Any) -> None:
+    if not key.endswith(f"/{SPENT}"):
+        RuleState.from_json(doc)
+
+
 _DOCUMENTS: dict[str, tuple[str, Callable[[str, Any], object]]] = {
     DEFINITION: ("actions, packages, triggers and rules", lambda _, doc: definition_from_json(doc)),
     STATE: ("entities", _state),
     MESSAGE: ("undelivered messages", lambda _, doc: Message(0, *doc)),
     PENDING: ("CloudEvents to be matched", PendingEvent.from_json),
+    CONTEXT: ("contexts of rules", _context),
+    JOINED: ("members of joins", lambda _, doc: Member.from_json(doc)),
     PREPARED: ("votes", lambda _, doc: Prepared.from_json(doc)),
 }
 

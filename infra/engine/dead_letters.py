@@ -101,7 +101,7 @@ class DeadLetters:
     async def _fired_again(self, letter: DeadLetter, payload: Any) -> str | None:
         gone = partial(self._gone, letter)
         if letter.how == CLOUDEVENT:
-            payload = read_cloud_event(payload, outside=False).params
+            payload = read_cloud_event(payload, outside=False)
         return await self._firing.fire(Name.parse(letter.target), payload, beside=gone)
 
     async def remove(self, namespace: str, id: str) -> dict[str, JSON]:

@@ -23,6 +23,7 @@ from .chains import Chains
 from .children import Children
 from .completion_tokens import Tokens
 from .completions import Answering
+from .contexts import Contexts
 from .core import Core
 from .dead_letter_records import DeadLetterRecords
 from .dead_letters import DeadLetters
@@ -166,17 +167,18 @@ class Engine:
         self.answering = Answering(parts, tick, inbox, self._recovery, tokens, self.queues)
         self.endings = Endings(core, inbox, self._recovery)
         self._redrives = Redrives(core, inbox, restoring)
-        self.firing = Firing(parts, tick, inbox, self._letters)
+        self.contexts = Contexts(parts, tick, lambda rule: self.registry.deactivate(rule))  # noqa: PLW0108  made later
+        self.firing = Firing(parts, tick, inbox, self._letters, self.contexts)
         self.events = Hearing(parts, tick, Matching(parts, tick, self.firing, self._letters))
         self.letters = DeadLetters(parts, tick, inbox, self._letters, self._redrives, self.firing)
         self.records, self.queries = Records(core, restoring), Queries(core, restoring)
-        self.annotations = Annotations(core, self._recovery)
+        self.annotations, self.identities = Annotations(core, self._recovery), Identities(core)
         self.finding = Finding(parts, self.records)
         self.watching = Watching(core, self.records, self._news)
-        self.identities = Identities(core)
         self.calls = Calls(self.identities, inbox, self.records, self.endings)
         self.children = Children(core, self.calls, self._recovery, self.endings)
-        self.registry = Registry(parts, tick, (self._unregister, *companions))
+        attached = (self._unregister, self.contexts.attachment, *companions)
+        self.registry = Registry(parts, tick, attached)
         self.pauses = Pauses(core, inbox, self._recovery, self.queues)
         self.messages = Messages(self.identities, inbox, self._recovery, self.calls)
         self.updates = Updates(core, inbox, self._recovery, self._news)
@@ -196,7 +198,7 @@ class Engine:
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
         for part in (
-            self.registry, self.annotations,
+            self.registry, self.contexts, self.annotations,
             self._functions,  # a function that is known was registered later
             self.entities, self._letters, self.events, self.schedules, self.queues.settings, self.limits.settings,
         ):  # fmt: skip
@@ -214,6 +216,7 @@ class Engine:
         self._dispatch.hold()
         if not self._paused:
             self._recovery.begin()
+            self.contexts.begin()
             self.events.begin()
             self.schedules.begin()
         return self

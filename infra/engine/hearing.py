@@ -277,8 +277,9 @@ class Hearing:
     async def get(self, namespace: str, key: str) -> dict[str, JSON]:
         """What came of a CloudEvent: `key`, `state`, `seen` (ms), and the triggers that it reached.
 
-        The state is `pending`; `fired`; `refused`, when no trigger could fire; or `unclaimed`, when none was
-        there. `fired` is a list of {trigger, activationId}, `refused` one of {trigger, error}.
+        The state is `pending`; `fired`; `judged`, when no rule has invoked its action because of their conditions;
+        `refused`, when no trigger could fire; or `unclaimed`, when none was there. `fired` is a list of
+        {trigger, activationId}, `refused` one of {trigger, error}.
 
         Raises:
             NotFoundError: none with this key was accepted, or it is forgotten.
@@ -287,13 +288,9 @@ class Hearing:
         if doc is None:
             raise NotFoundError
         fired, refused = doc.get("fired"), doc.get("refused", [])
-        if fired is None:
-            state = "pending"
-        else:
-            state = "fired" if fired else "refused" if refused else "unclaimed"
         return {
             "key": key,
-            "state": state,
+            "state": "pending" if fired is None else _state(fired, refused),
             "seen": doc["seen"],
             "fired": fired or [],
             "refused": refused,
@@ -373,3 +370,9 @@ def _tell(pending: PendingEvent) -> None:
     for future in pending.waiting:
         if not future.done():
             future.set_result(True)
+
+
+def _state(fired: list[dict[str, JSON]], refused: list[JSON]) -> str:
+    if any(each["activationId"] for each in fired):
+        return "fired"
+    return "refused" if refused else "judged" if fired else "unclaimed"

@@ -86,12 +86,16 @@ class Matching:
             failed = _looping(pending.event)
             if failed is None:
                 try:
-                    activation = self._firing.gather(trigger, pending.event)
+                    gathered = self._firing.gather(trigger, pending.event)
                 except RefusedError as error:
                     failed = Failure(UNAVAILABLE, str(error))
                 else:
-                    if activation is not None:
-                        fired.append({"trigger": str(trigger), "activationId": activation})
+                    if gathered is not None:
+                        told: dict[str, JSON] = {
+                            "trigger": str(trigger),
+                            "activationId": gathered.activation,
+                        }
+                        fired.append(told)
                     continue
             refused.append(self._refused(pending, trigger, failed))
         return fired, refused

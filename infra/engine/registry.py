@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
 from ...actions import (
+    INACTIVE,
     Action,
     Catalog,
     Change,
@@ -24,6 +26,7 @@ from .programs import program_document
 from .units import Unit
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Sequence
 
     from ...actions import Definition, Plan
@@ -132,6 +135,32 @@ class Registry:
         now_ms = self._parts.clock.now_ms()
         rule: Rule = await self.change(self._catalog.status_set(name, status, now_ms))
         return rule
+
+    def deactivate(self, name: Name) -> None:
+        """Has a rule become inactive soon, in a commit of its own; what others change meanwhile stays."""
+        rule = self._catalog.find(Rule, name)
+        if rule is None or not rule.active:
+            return
+        off = replace(rule, status=INACTIVE, updated_ms=self._parts.clock.now_ms())
+        change = Change(off, (off,))
+        attachments = self._attached(change)
+        expected = {str(name): self._versions[str(name)]}
+        documents, _ = self._documents(change, expected)
+        unit = Unit()
+        unit.write.documents += documents
+        for attachment in attachments:
+            unit.write.documents += attachment.documents
+        unit.effects.append(partial(self._apply, change, documents, attachments))
+        taken = self._tick.submit(unit)
+        taken.add_done_callback(partial(self._deactivated, name, expected))
+
+    def _deactivated(
+        self, name: Name, expected: dict[str, int], taken: asyncio.Future[bool]
+    ) -> None:
+        """The store has refused it if somebody else has changed the rule: then what is there now is deactivated."""
+        changed = self._versions.get(str(name)) != expected[str(name)]
+        if not taken.cancelled() and not taken.result() and changed:
+            self.deactivate(name)
 
     async def change(
         self,

@@ -94,6 +94,7 @@ class EventBounds:
         all_pending: those of all namespaces.
         all_pending_bytes: their size.
         horizon_ms: how long a second delivery of a CloudEvent is recognized.
+        remembered_bytes: size of the documents in which the rules of a namespace keep what they remember.
     """
 
     batch: int = MAX_EVENTS
@@ -104,6 +105,7 @@ class EventBounds:
     all_pending: int = 100_000
     all_pending_bytes: int = 256 << 20
     horizon_ms: int = 7 * 24 * 3600 * 1000
+    remembered_bytes: int = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -450,7 +450,7 @@ class Xingqiao(Actions, Batches, Events, Protocol):
         """The schedules by name: `async for` goes over their handles, `await` returns a line for each."""
 
     async def fire(self, trigger: str, payload: dict[str, JSON] | None = None) -> str | None:
-        """Fires a trigger. Returns the id of its activation; None if no rule is active.
+        """Fires a trigger. Returns the id of its activation; None if no rule invokes its action.
 
         Raises:
             NotFoundError: no trigger has this name.

@@ -136,8 +136,10 @@ async def set_rule_status(request: Request, api: Api) -> Json:
 
 
 def _shown(entity: Any, api: Api) -> dict[str, JSON]:
-    """A definition as OpenWhisk shows it; a trigger with its rules."""
+    """A definition as OpenWhisk shows it; a trigger with its rules, a rule with what it remembers."""
     doc: dict[str, JSON] = entity.to_json()
+    if isinstance(entity, Rule) and (remembers := api.engine.contexts.shown(entity)):
+        doc["remembers"] = remembers
     rules = api.engine.catalog.rules_of(entity.name) if isinstance(entity, Trigger) else []
     if rules:
         doc["rules"] = {

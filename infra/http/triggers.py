@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 async def fire_trigger(request: Request, api: Api) -> Response:
-    """Fires a trigger: 202 with its activation if a rule is active, else 204.
+    """Fires a trigger: 202 with its activation if a rule invokes its action, else 204.
 
     CloudEvents in the binary, the structured or the batched mode are taken in as at `events`, for this trigger only.
     """

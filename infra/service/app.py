@@ -117,6 +117,7 @@ class Resumption:
         if not self.resumed.is_set():
             self.resumed.set()
             self.engine.recovery.begin()
+            self.engine.contexts.begin()
             self.engine.events.begin()
             self.engine.schedules.begin()
             await self.feeds.begin()

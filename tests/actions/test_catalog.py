@@ -19,6 +19,7 @@ from xingqiao.actions import (
     InvalidError,
     NotFoundError,
     Package,
+    Rule,
     Trigger,
 )
 
@@ -202,3 +203,26 @@ def test_filters_that_every_cloudevent_is_tried_with_are_few():
             put(name, any_type)
     put("t1", typed)
     put("more", any_type)
+
+
+def test_a_rule_begins_anew_when_a_context_is_given_and_when_it_may_fire_again():
+    links = {"trigger": "t", "action": "a"}
+    catalog = Catalog([python(name="a")])
+
+    def put(kind=Rule, **doc):
+        change = catalog.defined(
+            kind, named("t" if kind is Trigger else "r"), doc, overwrite=True, now_ms=1
+        )
+        catalog.apply(change)
+        return change.anew
+
+    def switched(status):
+        change = catalog.status_set(named("r"), status, 1)
+        catalog.apply(change)
+        return change.anew
+
+    assert put(Trigger) == put(**links) == put(condition={"count": 2}) == ()
+    assert switched("inactive") == switched("active") == ()
+    assert put(context={"a": 1}) == put(context=None) == put(transient=True) == (named("r"),)
+    assert put(transient=True) == switched("inactive") == ()
+    assert switched("active") == put(transient=False) == (named("r"),)

@@ -18,6 +18,12 @@ from xingqiao.actions.definitions import (
 from xingqiao.actions.model import definition_from_json
 
 LINKS = {"trigger": "/_/t", "action": {"path": "guest/p", "name": "a"}}
+MEMORY = {
+    "condition": {"count": 3},
+    "context": {"n": 1},
+    "assign": {"n": {"$path": "$.event.data.n"}},
+    "transient": True,
+}
 
 
 @pytest.mark.parametrize(
@@ -29,6 +35,7 @@ LINKS = {"trigger": "/_/t", "action": {"path": "guest/p", "name": "a"}}
         (define_trigger, {"annotations": [{"key": "feed", "value": "/ns/p/f"}]}),
         (define_trigger, {"filter": {"exact": {"type": "order.placed"}}}),
         (define_rule, LINKS),
+        (define_rule, {**LINKS, **MEMORY}),
         (define_action, {"exec": {"kind": "python:3", "code": "x"},
                          "annotations": [{"key": "a", "value": [1]}]}),
         (define_action, {"exec": {"kind": "sequence", "components": ["/_/a"]}}),
@@ -65,6 +72,10 @@ def test_an_update_keeps_what_it_does_not_name():
         (define_trigger, {"annotations": [{"key": "feed", "value": 5}]}, "Feed name is not valid"),
         (define_trigger, {"delAnnotations": "x"}, "'delAnnotations' must be a list"),
         (define_rule, {}, "rule requires a valid trigger and a valid action"),
+        (define_rule, {**LINKS, "transient": 1}, "'transient' must be true or false"),
+        (define_rule, {**LINKS, "condition": {"count": 0}}, "'condition.count' must be an integer"),
+        (define_rule, {**LINKS, "context": 5}, "'context' must be an object"),
+        (define_rule, {**LINKS, "assign": 5}, "'assign' must be an object"),
         (define_rule, {"trigger": "t"}, "rule requires a valid trigger and a valid action"),
         (define_rule, {**LINKS, "trigger": 5}, "'trigger': "),
         (define_rule, {**LINKS, "action": {"path": "x"}, "trigger": "a b/"}, "'trigger': "),
@@ -86,6 +97,17 @@ def test_a_trigger_keeps_its_filter_until_another_is_given_or_null():
     assert changed.to_json()["filter"] == other
     assert gone.filter is None
     assert "filter" not in gone.to_json()
+
+
+def test_a_rule_keeps_when_it_fires_until_that_is_given_or_null():
+    first = define_rule(named("r"), {**LINKS, **MEMORY}, None, 1)
+    kept = define_rule(named("r"), {**LINKS, "transient": None}, first, 2)
+    nothing = dict.fromkeys(("condition", "context", "assign"), None) | {"transient": False}
+    plain = define_rule(named("r"), nothing, kept, 3)
+
+    assert {name: kept.to_json()[name] for name in MEMORY} == MEMORY
+    assert not MEMORY.keys() & plain.to_json().keys()
+    assert plain.condition is plain.assign is None
 
 
 def test_a_package_may_not_be_called_default():

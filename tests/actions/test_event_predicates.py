@@ -49,7 +49,7 @@ def test_what_the_dsl_writes_is_read():
 
 
 def test_a_path_leads_to_one_place():
-    assert read_event_path("$.event.data.order", "by") == "$.event.data.order"
+    assert read_event_path("$.event.data.order", "by").text == "$.event.data.order"
     for wrong, why in (("order", "is not a path"), (5, "is not a path"), ("$..a", "several")):
         with pytest.raises(InvalidError, match=f"'by' .*{why}"):
             read_event_path(wrong, "by")

@@ -185,6 +185,7 @@ class World:
     def begin(self):
         """An engine that was paused goes on."""
         self.engine.recovery.begin()
+        self.engine.contexts.begin()
         self.engine.events.begin()
         self.engine.schedules.begin()
 
