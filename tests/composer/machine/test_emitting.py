@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.composer.machine.test_reset import forked
 from tests.kit.composer.world import World
 from xingqiao import composer
-from xingqiao.composer import Emit, RedriveError, emit, path
+from xingqiao.composer import Emit, Limits, RedriveError, emit, path
 from xingqiao.composer.machine.reset import entry_of
 from xingqiao.composer.values import Success
 
@@ -204,3 +204,12 @@ def test_each_part_emits_once_whatever_fails_and_crashes(part, happens):
 
     assert sorted(sent(world)) == sorted(told(world)) == sorted(types)
     assert len({*ids(world)}) == len(types)
+
+
+def test_each_counts_as_a_step():
+    twice = composer.sequence(emit({"type": "x"}), emit({"type": "y"}))
+
+    world = World(twice, limits=Limits(steps=1))
+
+    assert world.outcome.code == "LimitExceeded"
+    assert sent(world) == told(world) == ["x"]
