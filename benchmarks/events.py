@@ -68,10 +68,10 @@ async def _joined(joins: int, floor: dict[str, float]) -> Figure:
     """Joins of 1,000 members each, their CloudEvents mixed: from the first to the start of the last action."""
     with tempfile.TemporaryDirectory() as directory:
         async with engine(directory) as embedded:
-            member = {"path": "$.event.data.member"}
+            member = "$.event.data.member"
             condition = {
                 "join": {"of": MEMBERS, "member": member},
-                "by": {"path": "$.event.data.of"},
+                "by": "$.event.data.of",
             }
             await _rule(embedded, {"condition": condition})
             hearing = embedded.engine.events
