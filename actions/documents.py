@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY  # noqa: TC003  the record reads it
 from typing import Any, TypeAlias
+
+from ..composer import frozen
 
 # JSON that a `to_json` of ours wrote and that was read back: its writer has checked its shape.
 Stored: TypeAlias = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Document:
     """A record with a name that is neither an execution nor an activation: an action, a program, a namespace.
 
@@ -18,6 +20,7 @@ class Document:
     must be none, and None if any will do. The commit sets the version to one more than that.
     """
 
+    _: KW_ONLY
     kind: str
     key: str
     body: bytes | None

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from ...actions import Document, Expiry, Indexed, Write
+
+Place: TypeAlias = "tuple[str, str]"  # the kind and the key of a document
+T = TypeVar("T")
 
 CHUNKS = (
     64,
@@ -58,26 +61,28 @@ def census(writes: Sequence[Write]) -> Census:
 def put_documents(db: sqlite3.Connection, writes: Sequence[Write]) -> list[int]:
     """Writes the documents of every write whose conditions hold. Returns the indexes of the others."""
     refused: list[int] = []
-    last: dict[tuple[str, str], Document] = {}
+    last: dict[Place, Document] = {}
+    versions = _versions(db, writes)
     for index, write in enumerate(writes):
-        if not write.documents:
+        if any(
+            versions[document.kind, document.key] != document.expected
+            for document in write.documents
+            if document.expected is not None
+        ):
+            refused.append(index)
             continue
-        conditional = [document for document in write.documents if document.expected is not None]
-        if conditional:
-            if any((document.kind, document.key) in last for document in conditional):
-                _put_last(db, last)
-            if not _fits(db, conditional):
-                refused.append(index)
-                continue
         for document in write.documents:
-            if (document.kind, document.key) in last:  # each time counts, and so does its end
+            place = document.kind, document.key
+            if place in last:  # each time counts, and so does its end
                 _put_last(db, last)
-            last[document.kind, document.key] = document
+            last[place] = document
+            if place in versions:
+                versions[place] = 0 if document.body is None else versions[place] + 1
     _put_last(db, last)
     return refused
 
 
-def _put_last(db: sqlite3.Connection, last: dict[tuple[str, str], Document]) -> None:
+def _put_last(db: sqlite3.Connection, last: dict[Place, Document]) -> None:
     """Writes these documents, and clears the dict."""
     gone = [key for key, document in last.items() if document.body is None]
     put = [(*key, 1, document.body) for key, document in last.items() if document.body is not None]
@@ -88,15 +93,27 @@ def _put_last(db: sqlite3.Connection, last: dict[tuple[str, str], Document]) -> 
     last.clear()
 
 
-def _fits(db: sqlite3.Connection, documents: Iterable[Document]) -> bool:
-    return all(_version(db, document) == document.expected for document in documents)
+def _versions(db: sqlite3.Connection, writes: Sequence[Write]) -> dict[Place, int]:
+    """The versions of the stored documents that conditions name; 0 where there is none."""
+    versions = {
+        (document.kind, document.key): 0
+        for write in writes
+        for document in write.documents
+        if document.expected is not None
+    }
+    places = [*versions]
+    for size, asked in _in_chunks(places):
+        for kind, key, version in db.execute(_version_query(size), [*chain.from_iterable(asked)]):
+            versions[kind, key] = version
+    return versions
 
 
-def _version(db: sqlite3.Connection, document: Document) -> int:
-    row = db.execute(
-        "SELECT version FROM documents WHERE kind = ? AND key = ?", (document.kind, document.key)
-    ).fetchone()
-    return row[0] if row else 0
+@cache
+def _version_query(size: int) -> str:
+    return (
+        f"WITH asked (kind, key) AS (VALUES {','.join(['(?,?)'] * size)}) "  # noqa: S608  places, not values
+        "SELECT kind, key, version FROM asked CROSS JOIN documents USING (kind, key)"
+    )
 
 
 def put_rows(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
@@ -134,11 +151,16 @@ def _put_indexed(db: sqlite3.Connection, indexed: Sequence[Indexed]) -> None:
 def _insert(
     db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]], how: str = ""
 ) -> None:
-    width, at = len(rows[0]), 0
+    for size, some in _in_chunks(rows):
+        db.execute(_insertion(table, len(some[0]), size, how), [*chain.from_iterable(some)])
+
+
+def _in_chunks(rows: Sequence[T]) -> Iterator[tuple[int, Sequence[T]]]:
+    """Parts of rows with their sizes, of which there are few."""
+    at = 0
     while left := len(rows) - at:
         size = next(size for size in CHUNKS if size <= left)
-        values = [*chain.from_iterable(rows[at : at + size])]
-        db.execute(_insertion(table, width, size, how), values)
+        yield size, rows[at : at + size]
         at += size
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from ...actions import ActivationRow, ExecutionRow, FiberRow, Saved, Store, Write
+from ...composer import changed
 from .places import (
     activation_place,
     document_place,
@@ -102,7 +103,7 @@ class SealedStore:
         if document.body is None:
             return document
         place = document_place(document.kind, document.key)
-        return replace(document, body=self._seal.sealed(place, document.body))
+        return changed(document, body=self._seal.sealed(place, document.body))
 
     async def standing(
         self, after: str = "", limit: int | None = None, *, of: Sequence[str] | None = None
@@ -179,4 +180,4 @@ class SealedStore:
     ) -> AsyncIterator[Document]:
         async for document in self._store.documents(kind, prefix, after=after, limit=limit):
             place = document_place(kind, document.key)
-            yield replace(document, body=self._seal.opened(place, document.body or b""))
+            yield changed(document, body=self._seal.opened(place, document.body or b""))
