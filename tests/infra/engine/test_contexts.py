@@ -121,6 +121,17 @@ async def test_a_member_of_a_join_costs_one_document():
     assert (kinds.count("joined"), kinds.count("rulecontext")) == (1, 0)
 
 
+async def test_a_join_with_another_list_takes_what_has_come_before(made):
+    await ruled(made, condition={"join": {"of": ["a", "b"], "member": BIN}})
+    await tell(made, "a")
+
+    await ruled(made, condition={"join": {"of": ["b", "c"], "member": BIN}})
+    await tell(made, *"bc", first=2)
+
+    assert bins(made) == ["c"]
+    assert [key for key in await rows(made) if key != "/guest/r/whole"] == []
+
+
 async def test_each_value_has_a_join_of_its_own(made):
     await ruled(made, condition={"join": {"of": 2, "member": BIN}, "by": SHELF})
     datas = [{"bin": bin, "shelf": shelf} for bin, shelf in ("ax", "ay", "ax", "by", "bx", "cx")]
