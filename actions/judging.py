@@ -160,9 +160,7 @@ def judge(
     scope = Scope({EVENT: event, CONTEXT: state.context}, {}, MAX_CONTEXT_BYTES)
     stays = Verdict(fires=False, after=state)
     if state.done or (
-        condition is not None
-        and condition.where is not None
-        and condition.where.holds(scope) is not True
+        condition is not None and condition.where is not None and not condition.where.holds(scope)
     ):
         return stays
     after = _assigned(rule, state, scope)
