@@ -284,7 +284,10 @@ async def test_a_rule_that_is_updated_as_it_fires_becomes_inactive_as_it_is_then
     assert (rule.status, rule.annotations) == ("inactive", put.annotations)
 
 
-async def test_a_rule_changed_in_the_commit_of_its_deactivation_is_deactivated_as_changed(made):
+@pytest.mark.parametrize(("transient", "status"), [(True, "inactive"), (False, "active")])
+async def test_a_rule_changed_in_the_commit_of_its_deactivation_is_deactivated_as_changed(
+    made, transient, status
+):
     await ruled(made, transient=True)
     tick, submit = made.engine._tick, made.engine._tick.submit
 
@@ -295,11 +298,11 @@ async def test_a_rule_changed_in_the_commit_of_its_deactivation_is_deactivated_a
         return taken
 
     tick.submit = both
-    await ruled(made, transient=True, publish=True)
+    await ruled(made, transient=transient, publish=True)
     await made.settle()
 
     rule = made.engine.catalog.get(Rule, named("r"))
-    assert (rule.status, rule.publish) == ("inactive", True)
+    assert (rule.status, rule.publish) == (status, True)
 
 
 # --- forgotten --------------------------------------------------------------------------------
