@@ -23,7 +23,8 @@ from .event_predicates import (
 )
 
 if TYPE_CHECKING:
-    from ..composer import JSON, Path, Predicate, Template
+    from ..composer import JSON, Path, Template
+    from .event_predicates import EventPredicate
 
 EVENT, CONTEXT = "event", "context"
 KNOWN = ("where", "count", "join", "throttle_ms", "by")
@@ -64,7 +65,7 @@ class Condition:
     """
 
     doc: dict[str, JSON]
-    where: Predicate | None = field(default=None, compare=False)
+    where: EventPredicate | None = field(default=None, compare=False)
     count: int | None = field(default=None, compare=False)
     join: Join | None = field(default=None, compare=False)
     throttle_ms: int | None = field(default=None, compare=False)
@@ -165,7 +166,7 @@ def _list() -> str:
     return ", ".join(KNOWN)
 
 
-def _where(doc: Any, place: str) -> Predicate:
+def _where(doc: Any, place: str) -> EventPredicate:
     return read_event_predicate(doc, place, (EVENT, CONTEXT))
 
 

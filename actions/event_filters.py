@@ -145,7 +145,7 @@ def _not(given: Any, place: str) -> _Parts:
 
 def _data(given: Any, place: str) -> _Parts:
     predicate = read_event_predicate(given, place)
-    return None, lambda event: predicate.holds(Scope(event.to_json(), {})) is True
+    return None, lambda event: predicate.holds(Scope(event.to_json(), {}))
 
 
 _DIALECTS: dict[str, Callable[[Any, str], _Parts]] = {

@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from ..composer import ExpressionError, Template, flaw, parse_predicate, path
+from ..composer import ExpressionError, Template, flaw, measured, parse_predicate, path
 from .errors import InvalidError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..composer import JSON, Path, Predicate
+    from ..composer import JSON, Path, Predicate, Scope
 
 MAX_BYTES = 8 << 10  # of a filter or a condition, as JSON
 MAX_LEVELS = 32
+MAX_COMPARED = (
+    16 << 10
+)  # bytes of a value that is compared with another one, or matched with a pattern
+
+
+@dataclass(frozen=True, slots=True)
+class EventPredicate:
+    """A predicate that each CloudEvent is tested with. Make it with `read_event_predicate`.
+
+    Args:
+        predicate: as compositions have it.
+        weighed: paths to the values that take long to compare when they are large.
+    """
+
+    predicate: Predicate
+    weighed: tuple[Path, ...]
+
+    def holds(self, scope: Scope) -> bool:
+        """True if it holds. It does not if it cannot be evaluated, or would compare a value that is too large."""
+        values: Any = (path.select(scope.value) for path in self.weighed)
+        if any(measured(value, MAX_COMPARED) > MAX_COMPARED for value in values):
+            return False
+        return self.predicate.holds(scope) is True
 
 
 def check_bounds(doc: JSON, field: str) -> None:
@@ -30,7 +54,7 @@ def check_bounds(doc: JSON, field: str) -> None:
         raise malformed(field, f"must be JSON of at most {MAX_BYTES} bytes, not {size}")
 
 
-def read_event_predicate(doc: Any, field: str, roots: Sequence[str] = ()) -> Predicate:
+def read_event_predicate(doc: Any, field: str, roots: Sequence[str] = ()) -> EventPredicate:
     """Reads a predicate that each CloudEvent is tested with. If there are `roots`, its paths begin with one of them.
 
     Raises:
@@ -42,7 +66,8 @@ def read_event_predicate(doc: Any, field: str, roots: Sequence[str] = ()) -> Pre
             _check_selector(selector, field, roots)
     except ExpressionError as error:
         raise malformed(field, f"is not a predicate: {error}") from None
-    return predicate
+    weighed = {text: path(text).path for text in _weighed(doc)}
+    return EventPredicate(predicate, tuple(weighed.values()))
 
 
 def read_event_path(doc: Any, field: str, roots: Sequence[str] = ()) -> Path:
@@ -99,8 +124,25 @@ def _selectors(doc: dict[str, Any]) -> Iterator[dict[str, Any]]:
         for each in part if isinstance(part, list) else [part]:
             if isinstance(each, dict) and "op" in each:
                 yield from _selectors(each)
-            elif isinstance(each, dict) and "path" in each and "value" not in each:
+            elif _is_selector(each):
                 yield each
+
+
+def _weighed(doc: Any) -> Iterator[str]:
+    """The paths of the comparisons of two places, and of the patterns, in a predicate that was accepted."""
+    sides = [side["path"] for side in (doc.get("left"), doc.get("right")) if _is_selector(side)]
+    if len(sides) > 1:
+        yield from sides
+    if "pattern" in doc:
+        yield doc["of"]["path"]
+    inner = doc.get("of")
+    for each in inner if isinstance(inner, list) else [inner]:
+        if isinstance(each, dict) and "op" in each:
+            yield from _weighed(each)
+
+
+def _is_selector(part: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(part, dict) and "path" in part and "value" not in part
 
 
 def _places(doc: JSON) -> Iterator[dict[str, Any]]:

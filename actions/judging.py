@@ -155,12 +155,12 @@ def judge(
         now_ms: the instant.
     """
     condition = rule.condition
+    if state.done and (condition is None or condition.join is None):  # it joined before an update
+        state = replace(state, done=False)
     scope = Scope({EVENT: event, CONTEXT: state.context}, {}, MAX_CONTEXT_BYTES)
     stays = Verdict(fires=False, after=state)
     if state.done or (
-        condition is not None
-        and condition.where is not None
-        and condition.where.holds(scope) is not True
+        condition is not None and condition.where is not None and not condition.where.holds(scope)
     ):
         return stays
     after = _assigned(rule, state, scope)
@@ -215,10 +215,13 @@ def _joined(
     size = measured(data, MAX_RESULTS_BYTES)
     kept = members.size + size <= MAX_RESULTS_BYTES
     member = Member(value, size, data if kept else None)
+    waits = Verdict(fires=False, after=after, joined=(key, member))
     if len(members.by_key) + 1 < join.size:
-        return Verdict(fires=False, after=after, joined=(key, member))
+        return waits
     all_of_it = {**members.by_key, key: member}
     order = list(all_of_it if join.of is None else join.of)
+    if any(key not in all_of_it for key in order):  # some came for the list before an update
+        return waits
     given = _given([all_of_it[key] for key in order], kept=kept)
     return Verdict(
         fires=True, after=replace(after, done=True), joined=(key, member), params={GIVEN: given}

@@ -137,12 +137,12 @@ class Hearing:
         count, size = len(made), sum(pending.size for pending in made)
         self._tick.ensure()
         self._reserve(namespace, count, size)
-        try:
-            taken = [self._submit(pending) for pending in made]
-            if taken:
-                await asyncio.wait(taken)
-        finally:
-            self._pending.release(namespace, count, size)
+        taken = [self._submit(pending) for pending in made]
+        all_taken = asyncio.gather(*taken, return_exceptions=True)
+        all_taken.add_done_callback(lambda _: self._pending.release(namespace, count, size))
+        await asyncio.wait(
+            [all_taken]
+        )  # who stops waiting here leaves them, and their room, as they are
         return await self._answer(made, [future.result() for future in taken])
 
     def emitted(self, namespace: str, event: CloudEvent) -> None:

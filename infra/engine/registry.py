@@ -137,9 +137,9 @@ class Registry:
         return rule
 
     def deactivate(self, name: Name) -> None:
-        """Has a rule become inactive soon, in a commit of its own; what others change meanwhile stays."""
+        """Has a transient rule become inactive soon, in a commit of its own; what others change meanwhile stays."""
         rule = self._catalog.find(Rule, name)
-        if rule is None or not rule.active:
+        if rule is None or not (rule.active and rule.transient):
             return
         off = replace(rule, status=INACTIVE, updated_ms=self._parts.clock.now_ms())
         change = Change(off, (off,))
@@ -157,7 +157,7 @@ class Registry:
     def _deactivated(
         self, name: Name, expected: dict[str, int], taken: asyncio.Future[bool]
     ) -> None:
-        """The store has refused it if somebody else has changed the rule: then what is there now is deactivated."""
+        """The store has refused it if somebody else has changed the rule: what is there now is deactivated if it may."""
         changed = self._versions.get(str(name)) != expected[str(name)]
         if not taken.cancelled() and not taken.result() and changed:
             self.deactivate(name)

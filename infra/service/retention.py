@@ -22,22 +22,19 @@ PERIOD_S = 2.0
 
 
 class Retention:
-    """Deletes records after so many days, while it is open; 0 keeps them forever."""
+    """Deletes records after so many days, while it is open; 0 keeps them forever, except which CloudEvents came."""
 
     def __init__(self, engine: Engine, clock: Clock, days: float) -> None:
         self._engine, self._clock, self._kept_ms = engine, clock, int(days * DAY_MS)
         self._tasks = asyncio.TaskGroup()
-        self._expiring: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
-        if self._kept_ms:
-            self._expiring = self._tasks.create_task(self._expire())
+        self._expiring = self._tasks.create_task(self._expire())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._expiring is not None:
-            self._expiring.cancel()
+        self._expiring.cancel()
         await self._tasks.__aexit__(None, None, None)
 
     async def _expire(self) -> None:
@@ -47,7 +44,8 @@ class Retention:
             before_ms = now_ms - self._kept_ms
             asked = Expiry(before_ms, AT_ONCE, now_ms=now_ms)
             try:
-                await self._engine.commit(Write(expired=asked))
+                if self._kept_ms:
+                    await self._engine.commit(Write(expired=asked))
                 places = await self._swept(places, now_ms)
             except StoreError as error:  # a later turn finds the same again
                 log.error("old records cannot be deleted: %s", error)  # noqa: TRY400
@@ -56,16 +54,17 @@ class Retention:
     async def _swept(self, places: dict[str, str], now_ms: int) -> dict[str, str]:
         """Drops documents behind these places, by their kind. Returns the next places."""
         engine, before_ms = self._engine, now_ms - self._kept_ms
-        sweeps = {
-            "names": engine.executions.forget_names,
-            "keys": engine.calls.keys.forget,
-            "ids": engine.identities.forget,
-            "told": engine.messages.forget_ids,
-            "chains": engine.chains.forget,
-            "updates": engine.updates.forget,
-            "batches": engine.batches.forget,
-            "heard": engine.events.forget,
-        }
+        sweeps = {"heard": engine.events.forget}
+        if self._kept_ms:
+            sweeps |= {
+                "names": engine.executions.forget_names,
+                "keys": engine.calls.keys.forget,
+                "ids": engine.identities.forget,
+                "told": engine.messages.forget_ids,
+                "chains": engine.chains.forget,
+                "updates": engine.updates.forget,
+                "batches": engine.batches.forget,
+            }
         instants = {
             "keys": min(before_ms, now_ms - DAY_MS),  # a token holds for a day at least
             "heard": now_ms - engine.events.horizon_ms,

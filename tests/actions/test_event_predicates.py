@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xingqiao.actions import InvalidError
-from xingqiao.actions.event_predicates import read_event_path, read_event_predicate
+from xingqiao.actions.event_predicates import MAX_COMPARED, read_event_path, read_event_predicate
 from xingqiao.composer import Scope, path
 
 WIDE, ONE = {"path": "$..total"}, {"path": "$.total"}
@@ -38,14 +38,55 @@ def test_a_variable_is_refused():
 def test_a_value_that_looks_like_a_path_is_a_value(value):
     doc = {"op": "eq", "left": ONE, "right": {"value": value}}
 
-    assert read_event_predicate(doc, "filter").holds(Scope({"total": value}, {})) is True
+    assert read_event_predicate(doc, "filter").holds(Scope({"total": value}, {}))
 
 
 def test_what_the_dsl_writes_is_read():
     total = path("$.data.total")
     wanted = ((total > 3) & ~(total == 5)) | total.is_a("string") | total.matches("a*")
 
-    assert read_event_predicate(wanted.to_json(), "filter").to_json() == wanted.to_json()
+    assert read_event_predicate(wanted.to_json(), "filter").predicate.to_json() == wanted.to_json()
+
+
+MOST, MORE = MAX_COMPARED - 2, MAX_COMPARED - 1  # characters of a text
+BOTH = {"op": "eq", "left": {"path": "$.a"}, "right": {"path": "$.b"}}
+LIKE = {"op": "matches", "of": {"path": "$.a"}, "pattern": "x*"}
+
+
+@pytest.mark.parametrize(
+    "doc",
+    [
+        BOTH,
+        {**BOTH, "op": "le"},
+        LIKE,
+        {"op": "and", "of": [{"op": "true", "of": {"path": "$.a"}}, BOTH]},
+        {"op": "not", "of": {"op": "not", "of": LIKE}},
+        {"op": "not", "of": {"op": "or", "of": [{**BOTH, "op": "ne"}]}},
+    ],
+)
+def test_a_value_that_takes_long_to_compare_lets_nothing_hold(doc):
+    held = [
+        read_event_predicate(doc, "filter").holds(Scope({"a": "x" * size, "b": "x" * size}, {}))
+        for size in (MOST, MORE)
+    ]
+
+    assert held == [True, False]
+
+
+def test_a_list_that_takes_long_to_compare_lets_nothing_hold():
+    for one, holds in ([1], True), ([1] * MAX_COMPARED, False):
+        scope = Scope({"a": one, "b": [*one]}, {})
+        assert read_event_predicate(BOTH, "filter").holds(scope) is holds
+
+
+def test_a_large_value_is_compared_with_a_small_one():
+    of = {"path": "$.a"}
+    for doc in (
+        {"op": "ne", "left": of, "right": {"value": 1}},
+        {"op": "exists", "of": of},
+        {"op": "is", "of": of, "type": "string"},
+    ):
+        assert read_event_predicate(doc, "filter").holds(Scope({"a": "x" * MORE}, {}))
 
 
 def test_a_path_leads_to_one_place():

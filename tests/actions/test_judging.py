@@ -229,3 +229,41 @@ def test_only_states_that_are_over_may_be_forgotten():
     assert lapsed(joined, RuleState({}, done=True), 0)
     assert not lapsed(joined, RuleState({}), 0)
     assert not lapsed(rule(), RuleState({}), 0)
+
+
+# --- rules that were updated ------------------------------------------------------------------------
+
+
+def updated(kept, condition):
+    """The rule has another condition, and remembers what it did."""
+    kept.rule = rule(condition)
+    return kept
+
+
+def joining(*of):
+    return {"join": {"of": [*of], "member": BIN}}
+
+
+def test_members_of_the_list_before_an_update_do_not_complete_the_new_one():
+    kept = Kept(rule(joining("a", "b", "x")))
+    kept.judge(event("a"))
+    kept.judge(event("x"))
+
+    updated(kept, joining("b", "c", "x"))
+
+    assert [kept.judge(event(bin)).fires for bin in "bb"] == [False, False]
+    verdict = kept.judge(event("c"))
+    assert verdict.fires
+    assert verdict.params[GIVEN]["members"] == ["b", "c", "x"]
+
+
+@pytest.mark.parametrize("condition", [True, {"count": 1}, {"throttle_ms": 5}, {"where": LARGE}])
+def test_a_rule_whose_join_was_complete_fires_with_another_condition(condition):
+    kept = Kept(rule(joining("a")))
+    kept.judge(event("a"))
+    assert not kept.judge(event("a")).fires
+
+    verdict = updated(kept, condition).judge(event("b", n=2))
+
+    assert verdict.fires
+    assert not verdict.after.done

@@ -121,6 +121,17 @@ async def test_a_member_of_a_join_costs_one_document():
     assert (kinds.count("joined"), kinds.count("rulecontext")) == (1, 0)
 
 
+async def test_a_join_with_another_list_takes_what_has_come_before(made):
+    await ruled(made, condition={"join": {"of": ["a", "b"], "member": BIN}})
+    await tell(made, "a")
+
+    await ruled(made, condition={"join": {"of": ["b", "c"], "member": BIN}})
+    await tell(made, *"bc", first=2)
+
+    assert bins(made) == ["c"]
+    assert [key for key in await rows(made) if key != "/guest/r/whole"] == []
+
+
 async def test_each_value_has_a_join_of_its_own(made):
     await ruled(made, condition={"join": {"of": 2, "member": BIN}, "by": SHELF})
     datas = [{"bin": bin, "shelf": shelf} for bin, shelf in ("ax", "ay", "ax", "by", "bx", "cx")]
@@ -273,7 +284,10 @@ async def test_a_rule_that_is_updated_as_it_fires_becomes_inactive_as_it_is_then
     assert (rule.status, rule.annotations) == ("inactive", put.annotations)
 
 
-async def test_a_rule_changed_in_the_commit_of_its_deactivation_is_deactivated_as_changed(made):
+@pytest.mark.parametrize(("transient", "status"), [(True, "inactive"), (False, "active")])
+async def test_a_rule_changed_in_the_commit_of_its_deactivation_is_deactivated_as_changed(
+    made, transient, status
+):
     await ruled(made, transient=True)
     tick, submit = made.engine._tick, made.engine._tick.submit
 
@@ -284,11 +298,11 @@ async def test_a_rule_changed_in_the_commit_of_its_deactivation_is_deactivated_a
         return taken
 
     tick.submit = both
-    await ruled(made, transient=True, publish=True)
+    await ruled(made, transient=transient, publish=True)
     await made.settle()
 
     rule = made.engine.catalog.get(Rule, named("r"))
-    assert (rule.status, rule.publish) == ("inactive", True)
+    assert (rule.status, rule.publish) == (status, True)
 
 
 # --- forgotten --------------------------------------------------------------------------------

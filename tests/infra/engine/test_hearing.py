@@ -399,6 +399,24 @@ async def test_duplicates_give_their_room_back():
     await made.kill()
 
 
+async def test_a_sender_who_leaves_takes_no_room_away_from_the_bounds():
+    store = DyingStore(MemoryStore(), 0)
+    made = await begun(store, settings=EngineSettings(events=EventBounds(pending=1)))
+    store.armed = True
+    sending = asyncio.ensure_future(made.engine.events.accept(GUEST, [event("1")]))
+    await store.dead.wait()
+    sending.cancel()
+    await asyncio.wait([sending])
+
+    refused = asyncio.ensure_future(made.engine.events.accept(GUEST, [event("2")]))
+    for _ in range(5):
+        await anyio.lowlevel.checkpoint()
+
+    assert refused.done()
+    assert isinstance(refused.exception(), ThrottledError)
+    await made.kill()
+
+
 # --- dead letters -----------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kit.engine.cloudevents import event
 from tests.kit.http.worlds import OPERATOR
 from tests.kit.http.worlds import world as opened
 from xingqiao.actions import REMOTES, Action, Quotas
@@ -62,6 +63,25 @@ async def test_a_namespace_that_is_deleted_leaves_no_cloudevents(world, operator
 
     left = [document.key async for document in world.engine._parts.store.documents("heard")]
     assert [key.partition("/")[0] for key in left] == ["team2"]
+
+
+async def test_cloudevents_that_meet_the_deletion_of_their_namespace_leave_no_dead_letters(
+    world, operator
+):
+    engine, trigger = world.engine, Name("team", None, "placed")
+    made = (await operator.put(f"{OPERATED}/team", json={})).json()
+    client = world.caller(auth=credentials(made["auth"]))
+    await client.put(f"{HOME}/triggers/placed", json={})
+    engine.events._begun = False  # as in a server that is paused
+    for part in range(9):
+        events = [event(f"{part}-{n}") for n in range(1000)]
+        await engine.events.accept("team", events, trigger=trigger)
+
+    engine.events.begin()
+    await operator.delete(f"{OPERATED}/team")
+    await engine._tick.settled()
+
+    assert engine.letters.list("team") == []
 
 
 async def test_a_namespace_that_is_deleted_leaves_no_limits_and_no_attributes(world, operator):
