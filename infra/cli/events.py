@@ -76,8 +76,8 @@ def _described(given: dict[str, Any]) -> list[dict[str, Any]]:
         if not given[name]:
             raise click.UsageError(f"--{name}: it is needed unless a FILE is given")
     extensions = dict(given["extensions"])
-    if name := next((name for name in NO_EXTENSIONS if name in extensions), None):
-        raise click.UsageError(f"--ext: '{name}' is no extension attribute")
+    if others := [name for name in NO_EXTENSIONS if name in extensions]:
+        raise click.UsageError(f"--ext: '{others[0]}' is no extension attribute")
     made: dict[str, Any] = {
         "specversion": "1.0",
         "id": given["id"] or token_hex(ID_BYTES),
