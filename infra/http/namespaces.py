@@ -73,8 +73,8 @@ async def delete(request: Request, api: Api) -> Json:
     await api.keys.delete_namespace(name)
     entities = [e for c in COLLECTIONS for e in api.engine.catalog.all(c.kind, name)]
     await api.engine.registry.change(Change(None, gone=tuple(entities)))
+    await api.engine.events.clear(name)  # those that are matched meanwhile may leave dead letters
     await api.engine.letters.clear(name)
-    await api.engine.events.clear(name)
     for schedule in api.engine.schedules.names(name):
         await api.engine.schedules.remove(name, schedule)
     for queue in api.engine.queues.settings.named(name):

@@ -64,6 +64,36 @@ async def test_a_namespace_that_is_deleted_leaves_no_cloudevents(world, operator
     assert [key.partition("/")[0] for key in left] == ["team2"]
 
 
+async def test_a_cloudevent_that_is_matched_meanwhile_leaves_no_dead_letter(
+    world, operator, monkeypatch
+):
+    made = (await operator.put(f"{OPERATED}/team", json={})).json()
+    client = world.caller(auth=credentials(made["auth"]))
+    assert (await client.put(f"{HOME}/triggers/placed", json={})).status_code == 200
+    hearing, letters = world.engine.events, []
+    hearing._begun = False  # nothing is matched yet
+    event = {"specversion": "1.0", "id": "1", "source": "/s", "type": "a"}
+    clear = hearing.clear
+
+    async def clear_late(namespace):
+        """Its trigger is gone, and the CloudEvent is matched before it is forgotten."""
+        [pending] = hearing._pending.of(namespace)
+        hearing.begin()
+        await hearing.settled(namespace, [pending.key])
+        letters.extend(world.engine.letters.list(namespace))
+        await clear(namespace)
+
+    monkeypatch.setattr(hearing, "clear", clear_late)
+    headers = {f"ce-{name}": value for name, value in event.items()}
+    taken = await client.post(f"{HOME}/triggers/placed", headers=headers)
+    assert taken.status_code == 202
+
+    await operator.delete(f"{OPERATED}/team")
+
+    assert len(letters) == 1
+    assert world.engine.letters.list("team") == []
+
+
 async def test_a_namespace_that_is_deleted_leaves_no_limits_and_no_attributes(world, operator):
     made = (await operator.put(f"{OPERATED}/team", json={})).json()
     client = world.caller(auth=credentials(made["auth"]))
