@@ -106,6 +106,12 @@ def read_cloud_event(doc: Any, *, outside: bool = True) -> CloudEvent:
         InvalidError: it is not one; the text names the attribute.
         ReservedEventError: its type or its source is reserved.
     """
+    if nests_deeper(
+        [doc], MAX_DEPTH + 1
+    ):  # before an error shows a value: deep ones cannot be shown
+        raise InvalidError(
+            f"The data of a CloudEvent must not nest deeper than {MAX_DEPTH - 1} levels."
+        )
     if not isinstance(doc, dict):
         raise InvalidError(f"A CloudEvent must be a JSON object, not {doc!r:.100}.")
     attributes = {name: value for name, value in doc.items() if name not in (DATA, DATA_BASE64)}
@@ -207,10 +213,6 @@ def _check_content(event: CloudEvent) -> None:
             b64decode(event.content[DATA_BASE64], validate=True)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise InvalidError("The member 'data_base64' of a CloudEvent must be base64.") from None
-    if nests_deeper([event.data]):  # an action gets what is no object as a member of its parameters
-        raise InvalidError(
-            f"The data of a CloudEvent must not nest deeper than {MAX_DEPTH - 1} levels."
-        )
 
 
 def _check_outside(event: CloudEvent) -> None:

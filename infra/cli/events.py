@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from secrets import token_hex
@@ -13,13 +12,14 @@ import click
 from ..client import CLOUD_EVENTS
 from . import output
 from .exit_codes import FAILED
-from .options import as_json, connected, values
+from .options import as_json, connected, json_of, values
 
 if TYPE_CHECKING:
     from .client import Client
 
 EVENTS = "events"
 ID_BYTES = 16
+NO_EXTENSIONS = ("specversion", "id", "source", "type", "subject", "data")
 TAKEN_BEFORE = "CloudEvents with the same source and id, and another content, were sent before"
 
 
@@ -75,12 +75,15 @@ def _described(given: dict[str, Any]) -> list[dict[str, Any]]:
     for name in ("type", "source"):
         if not given[name]:
             raise click.UsageError(f"--{name}: it is needed unless a FILE is given")
+    extensions = dict(given["extensions"])
+    if others := [name for name in NO_EXTENSIONS if name in extensions]:
+        raise click.UsageError(f"--ext: '{others[0]}' is no extension attribute")
     made: dict[str, Any] = {
         "specversion": "1.0",
         "id": given["id"] or token_hex(ID_BYTES),
         "source": given["source"],
         "type": given["type"],
-        **dict(given["extensions"]),
+        **extensions,
     }
     if given["subject"] is not None:
         made["subject"] = given["subject"]
@@ -95,7 +98,7 @@ def _in_file(file: str, given: dict[str, Any]) -> list[Any]:
         raise click.UsageError(f"--{option}: give either FILE or the parts of a CloudEvent")
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
-        found = json.loads(text)
+        found = json_of(text)
     except OSError as error:
         raise click.UsageError(f"{file} cannot be read: {error.strerror}") from error
     except ValueError as error:

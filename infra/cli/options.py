@@ -32,11 +32,12 @@ class JsonOrFile(click.ParamType):  # type: ignore[type-arg]
         try:
             if value.lstrip()[:1] not in ("{", "[", '"') and value not in ("true", "null"):
                 text, place = Path(value).read_text("utf-8"), value
-            return _parse(text)
+            found = json_of(text)
         except OSError as error:
             self.fail(f"{value} cannot be read: {error.strerror}", param, ctx)
         except ValueError as error:
             self.fail(f"{place} is not valid JSON: {error}", param, ctx)
+        return found
 
 
 def is_given(option: str) -> bool:
@@ -245,12 +246,25 @@ def _object(file: Path, option: str) -> dict[str, JSON]:
     return {name: _sound(name, value) for name, value in document.items()}
 
 
+def json_of(text: str) -> JSON:
+    """The value of JSON that may be sent.
+
+    Raises:
+        ValueError: it is not JSON, or a string of it is not Unicode text.
+        UsageError: it is nested too deeply.
+    """
+    value = _parse(text)
+    if why := flaw(value):
+        raise ValueError(why)
+    return value
+
+
 def _parse(text: str) -> JSON:
     try:
         value: JSON = json.loads(text, parse_constant=_no_constant)
     except RecursionError:
         raise click.UsageError(
-            "a parameter is nested too deeply: give a value with fewer levels"
+            "JSON is nested too deeply: give a value with fewer levels"
         ) from None
     return value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..handles import event_with, key_of
+from ..handles import checked, event_with, key_of
 from .wire import CLOUD_EVENTS, HOME, MAX_WAIT_MS, Request, segment
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class RemoteEvents:
             method="POST",
             path=f"{HOME}/events",
             query={"wait": "effects" if wait else None},
-            body=[*events],
+            body=checked(events),
             headers={"Content-Type": CLOUD_EVENTS},
             repeatable=True,  # a second delivery is recognized
         )

@@ -10,7 +10,7 @@ from .errors import (
     ActionTimedOutError,
     failed,
 )
-from .events import event_with, key_of
+from .events import checked, event_with, key_of
 from .listings import Document, Listing, Page, history, listed, sought
 from .protocols import Actions, Execution, Telling, Xingqiao
 from .schedules import Schedule
@@ -37,6 +37,7 @@ __all__ = [
     "Worker",
     "Xingqiao",
     "batch_with",
+    "checked",
     "event_with",
     "failed",
     "history",

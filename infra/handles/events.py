@@ -5,7 +5,8 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Protocol
 
-from ...actions import ConflictError
+from ...actions import ConflictError, InvalidError
+from ...composer import MAX_DEPTH, flaw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,20 +15,47 @@ if TYPE_CHECKING:
     from .listings import Document
 
 ID_BYTES = 16
+ARGUMENTS = (
+    "id",
+    "source",
+    "type",
+    "data",
+)  # of `send_event`, which are not among its `attributes`
 
 
 def event_with(
     type: str, data: JSON, source: str, id: str, attributes: dict[str, JSON] | None
 ) -> dict[str, JSON]:
-    """The CloudEvent that the arguments of `send_event` describe, in the JSON format."""
+    """The CloudEvent that the arguments of `send_event` describe, in the JSON format.
+
+    Raises:
+        InvalidError: an attribute is an argument of its own.
+    """
+    further = attributes or {}
+    if twice := [name for name in ARGUMENTS if name in further]:
+        raise InvalidError(
+            f"'{twice[0]}' cannot be among the attributes: it is an argument of its own."
+        )
     event: dict[str, JSON] = {
         "specversion": "1.0",
         "id": id or secrets.token_hex(ID_BYTES),
         "source": source,
         "type": type,
-        **(attributes or {}),
+        **further,
     }
     return event if data is None else {**event, "data": data}
+
+
+def checked(events: Sequence[Document]) -> list[Document]:
+    """The CloudEvents, which are JSON.
+
+    Raises:
+        InvalidError: they are not. The text names the place.
+    """
+    made = [*events]
+    if why := flaw(made, depth=MAX_DEPTH + 1):  # data has one level less, in an object in a list
+        raise InvalidError(f"The CloudEvents must be JSON: {why}.")
+    return made
 
 
 def key_of(taken: Document) -> str:

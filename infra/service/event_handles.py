@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from ...actions import InvalidError, read_cloud_events
-from ...composer import flaw
-from ..handles import event_with, key_of
+from ...actions import read_cloud_events
+from ..handles import checked, event_with, key_of
 from .handles import NAMESPACE
 
 if TYPE_CHECKING:
@@ -71,9 +70,9 @@ class EmbeddedEvents:
             TooLargeError: there are too many, or they are too large.
             ThrottledError: too many CloudEvents wait for their triggers.
         """
-        if why := flaw([*events]):
-            raise InvalidError(f"The CloudEvents must be JSON: {why}.")
-        docs = orjson.loads(orjson.dumps(events))  # the program may change its own meanwhile
+        docs = orjson.loads(
+            orjson.dumps(checked(events))
+        )  # the program may change its own meanwhile
         taken = await self.engine.events.accept(NAMESPACE, read_cloud_events(docs))
         if wait:
             await self.engine.events.settled(NAMESPACE, taken.keys)

@@ -7,6 +7,7 @@ from base64 import b64encode
 from datetime import datetime
 from string import ascii_lowercase, digits
 
+import orjson
 import pytest
 from cloudevents.core.bindings.http import HTTPMessage, from_structured_event, to_structured_event
 from hypothesis import given
@@ -211,6 +212,14 @@ def test_there_are_bounds_to_attributes_and_to_levels():
         read({**LEAST, **most, "more": 1})
     with pytest.raises(InvalidError, match="must not nest deeper than 199 levels"):
         read({**LEAST, "data": [deep]})
+
+
+@pytest.mark.parametrize("member", [None, "specversion", "id", "subject", "time", "xqhops", "x", "data_base64"])  # fmt: skip
+def test_levels_that_cannot_be_shown_are_refused(member):
+    deep = orjson.loads("[" * 1000 + "]" * 1000)
+
+    with pytest.raises(InvalidError, match="must not nest deeper than 199 levels"):
+        read(deep if member is None else {**LEAST, member: deep})
 
 
 @pytest.mark.parametrize(

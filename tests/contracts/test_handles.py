@@ -54,7 +54,6 @@ from xingqiao.embedded import (
     EntityHandle,
     ExecutionHandle,
     ScheduleHandle,
-    embedded,
 )
 from xingqiao.infra.client.wrapping import public
 from xingqiao.infra.handles import Batch, Entity, Execution, Schedule, Xingqiao
@@ -679,6 +678,20 @@ async def test_an_event_that_cannot_be_taken_is_refused(run):
         await run.x.send_event("xingqiao.alarm", source="/s")
     with pytest.raises(TooLargeError):
         await run.x.send_event("a", "a" * (1 << 20), source="/s")
+    with pytest.raises(InvalidError, match=r"The CloudEvents must be JSON: .*data"):
+        await run.x.send_event("a", {"n": {1, 2}}, source="/s")
+    with pytest.raises(InvalidError, match="'id' cannot be among the attributes"):
+        await run.x.send_event("a", source="/s", id="7", attributes={"id": "8"})
+
+
+async def test_data_of_199_levels_is_taken(run):
+    deep = {"n": 1}
+    for _ in range(198):
+        deep = {"n": deep}
+
+    assert await run.x.send_event("a", deep, source="/s")
+    with pytest.raises(InvalidError, match="nest"):
+        await run.x.send_event("a", {"n": deep}, source="/s")
 
 
 async def test_what_a_program_changes_after_it_has_sent_it_is_not_sent():
@@ -697,12 +710,6 @@ async def test_what_a_program_changes_after_it_has_sent_it_is_not_sent():
 
         [fired] = (await run.x.event(key))["fired"]
         assert (await run.x.activation(fired["activationId"]))["response"]["result"]["n"] == 1
-
-
-async def test_what_is_not_json_is_no_event():
-    async with embedded() as engine:
-        with pytest.raises(InvalidError, match=r"The CloudEvents must be JSON: .*data"):
-            await engine.send_event("a", {"n": {1, 2}}, source="/s")
 
 
 async def test_activations_are_listed_with_their_logs(run):

@@ -202,8 +202,10 @@ def found_at(budget: Budget, value: Any, part: Any) -> Any:
 
 
 def _edge(budget: Budget, value: Any, part: Any, place: int) -> Any:
-    found = found_at(budget, value, part)
-    return found[place] if found else None
+    found = found_at(budget, value, part)  # of an object it is a member, of any kind
+    if place:
+        found = index(found, {"start": place, "end": None}, budget)
+    return index(found, 0, budget)
 
 
 def transpose(budget: Budget, rows: Any) -> list[Any]:

@@ -91,12 +91,22 @@ def test_events_of_a_file_and_of_standard_input_are_sent(xingqiao, tmp_path, mon
         (("--type", "a"), "--source: it is needed"),
         (("none.json",), "none.json cannot be read"),
         (("bad.json",), "bad.json is not valid JSON"),
+        (("nan.json",), "nan.json is not valid JSON: NaN is not a JSON value"),
+        (("half.json",), "half.json is not valid JSON: the string at $.x is not Unicode text"),
+        (("deep.json",), "is nested too deeply"),
+        (
+            ("--type", "a", "--source", "b", "--ext", "type", "c"),
+            "--ext: 'type' is no extension attribute",
+        ),
         (("bad.json", "--ext", "a", "b"), "--ext: give either FILE or the parts"),
         (("bad.json", "--type", "a"), "--type: give either FILE or the parts"),
     ],
 )
 def test_wrong_use_is_told(xingqiao, tmp_path, arguments, text):
-    (tmp_path / "bad.json").write_text("{")
+    for name, content in (
+        ("bad", "{"), ("nan", "[NaN]"), ("half", r'{"x": "\ud800"}'), ("deep", "[" * 100_000),
+    ):  # fmt: skip
+        (tmp_path / f"{name}.json").write_text(content)
 
     ended = xingqiao("event", "send", *arguments)
 

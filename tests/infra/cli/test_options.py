@@ -118,4 +118,4 @@ def test_a_parameter_that_cannot_travel_is_misuse(refused, server, value):
         "invoke", "a", "-p", "n", value, "--url", server.url, "--auth", AUTH, code=2
     )  # fmt: skip
 
-    assert line.startswith(("a parameter is nested too deeply", "the parameter 'n' cannot be sent"))
+    assert line.startswith(("JSON is nested too deeply", "the parameter 'n' cannot be sent"))

@@ -172,6 +172,7 @@ async def test_a_trigger_is_fired_with_a_payload_as_before(heard, client):
     [
         (400, {**HEADERS, "ce-id": ""}, b"", "the attribute 'id'"),
         (400, BATCH, json.dumps([LEAST, {**LEAST, "time": "x"}]), "at index 1 of the batch: The attribute 'time'"),
+        (400, STRUCTURED, "[" * 1000 + "]" * 1000, "must not nest deeper than 199 levels"),
         (403, {**HEADERS, "ce-type": "xingqiao.alarm"}, b"", "must not begin with xingqiao."),
         (413, BATCH, json.dumps([LEAST] * 1001), "may have 1000 CloudEvents, not 1001"),
         (413, {**HEADERS, "Content-Type": "text/plain"}, b"a" * ((1 << 20) + 1), "larger than allowed"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.engine.cloudevents import event
 from tests.kit.http.worlds import OPERATOR
 from tests.kit.http.worlds import world as opened
 from xingqiao.actions import REMOTES, Action, Quotas
@@ -65,23 +64,34 @@ async def test_a_namespace_that_is_deleted_leaves_no_cloudevents(world, operator
     assert [key.partition("/")[0] for key in left] == ["team2"]
 
 
-async def test_cloudevents_that_meet_the_deletion_of_their_namespace_leave_no_dead_letters(
-    world, operator
+async def test_a_cloudevent_that_is_matched_meanwhile_leaves_no_dead_letter(
+    world, operator, monkeypatch
 ):
-    engine, trigger = world.engine, Name("team", None, "placed")
     made = (await operator.put(f"{OPERATED}/team", json={})).json()
     client = world.caller(auth=credentials(made["auth"]))
-    await client.put(f"{HOME}/triggers/placed", json={})
-    engine.events._begun = False  # as in a server that is paused
-    for part in range(9):
-        events = [event(f"{part}-{n}") for n in range(1000)]
-        await engine.events.accept("team", events, trigger=trigger)
+    assert (await client.put(f"{HOME}/triggers/placed", json={})).status_code == 200
+    hearing, letters = world.engine.events, []
+    hearing._begun = False  # nothing is matched yet
+    event = {"specversion": "1.0", "id": "1", "source": "/s", "type": "a"}
+    clear = hearing.clear
 
-    engine.events.begin()
+    async def clear_late(namespace):
+        """Its trigger is gone, and the CloudEvent is matched before it is forgotten."""
+        [pending] = hearing._pending.of(namespace)
+        hearing.begin()
+        await hearing.settled(namespace, [pending.key])
+        letters.extend(world.engine.letters.list(namespace))
+        await clear(namespace)
+
+    monkeypatch.setattr(hearing, "clear", clear_late)
+    headers = {f"ce-{name}": value for name, value in event.items()}
+    taken = await client.post(f"{HOME}/triggers/placed", headers=headers)
+    assert taken.status_code == 202
+
     await operator.delete(f"{OPERATED}/team")
-    await engine._tick.settled()
 
-    assert engine.letters.list("team") == []
+    assert len(letters) == 1
+    assert world.engine.letters.list("team") == []
 
 
 async def test_a_namespace_that_is_deleted_leaves_no_limits_and_no_attributes(world, operator):

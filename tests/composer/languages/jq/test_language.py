@@ -35,6 +35,8 @@ try ({"a":1}|min_by(.)) catch .
 try ({"a":1}|sort_by(.)) catch .
 try ([1]|flatten("a")) catch .
 try ("a"|mktime) catch .
+[{"a":1},{"a":"xy"},{"a":[1,2]},{"a":null},[],{},"aba"|try index("a") catch .]
+[{"a":1},{"a":"xy"},{"a":[1,2]},{"a":null},[],{},"aba"|try rindex("a") catch .]
 try (["a"]|join(1)) catch .
 try (["a","b"]|join(1)) catch .
 try (1|@foo) catch .
