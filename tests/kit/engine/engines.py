@@ -171,7 +171,7 @@ class World:
         return await self.result(await self.start(name, params))
 
     async def until(self, condition):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not condition():
                 await anyio.lowlevel.checkpoint()
 
