@@ -48,7 +48,6 @@ from .batches import (
 from .catalog import SYSTEM, Catalog, Change
 from .cloudevents import (
     MAX_BATCH_BYTES,
-    MAX_EVENT_BYTES,
     MAX_EVENTS,
     CloudEvent,
     ReservedEventError,
@@ -291,7 +290,6 @@ __all__ = [
     "MAX_ATTRIBUTES",
     "MAX_BATCH_BYTES",
     "MAX_EVENTS",
-    "MAX_EVENT_BYTES",
     "MAX_MEMO_BYTES",
     "MAX_SEQUENCE",
     "METHODS",

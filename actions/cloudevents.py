@@ -17,11 +17,11 @@ from ..composer import (
     HOPS,
     MAX_ATTRIBUTES,
     MAX_DEPTH,
-    RESERVED_SOURCE,
-    RESERVED_TYPES,
+    RESERVED_EVENTS,
     attribute_flaw,
     frozen,
     nests_deeper,
+    reserved_attribute,
 )
 from .errors import ForbiddenError, InvalidError, RefusedError, TooLargeError
 
@@ -32,7 +32,6 @@ VERSION = "1.0"
 REQUIRED = ("specversion", "id", "source", "type")
 DATA, DATA_BASE64 = "data", "data_base64"
 MAX_EVENTS = 1_000  # of a batch
-MAX_EVENT_BYTES = 1 << 20
 MAX_BATCH_BYTES = 8 << 20
 OLDER_VERSIONS = ("0.1", "0.2", "0.3")
 _HOPS = re.compile(r"[0-9]{1,9}")
@@ -216,13 +215,8 @@ def _check_content(event: CloudEvent) -> None:
 
 
 def _check_outside(event: CloudEvent) -> None:
-    if event.type.startswith(RESERVED_TYPES):
+    if (name := reserved_attribute(event.attributes)) is not None:
         raise ReservedEventError(
-            f"The attribute 'type' of a CloudEvent from outside must not begin with {' or '.join(RESERVED_TYPES)}: "
-            "choose another type."
-        )
-    if event.source.startswith(RESERVED_SOURCE):
-        raise ReservedEventError(
-            f"The attribute 'source' of a CloudEvent from outside must not begin with {RESERVED_SOURCE}: choose "
-            "another source."
+            f"The attribute {name!r} of a CloudEvent from outside must not begin with "
+            f"{' or '.join(RESERVED_EVENTS[name])}: choose another {name}."
         )

@@ -148,7 +148,7 @@ def define_rule(name: Name, doc: JSON, before: Rule | None, now_ms: int) -> Rule
 
 
 def _memory(body: dict[str, Any]) -> dict[str, Any]:
-    """What the body says about when a rule fires and what it remembers."""
+    """The members of a rule's body that concern its condition and its memory."""
     said: dict[str, Any] = {}
     if "condition" in body:
         said["condition"] = None if body["condition"] is None else read_condition(body["condition"])

@@ -189,7 +189,7 @@ def lapsed(rule: Rule, state: RuleState, now_ms: int) -> bool:
 
 
 def _assigned(rule: Rule, state: RuleState, scope: Scope) -> RuleState | str:
-    """The state with the context after, or why there is none."""
+    """The state after a fire, with the context that it assigns; or why there is none."""
     if rule.assign is None:
         return state
     context: Any = rule.assign.template.fill(scope)

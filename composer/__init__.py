@@ -5,7 +5,14 @@ Write `from xingqiao import composer` and build compositions with the functions 
 
 from typing import TYPE_CHECKING, Never
 
-from .cloudevents import HOPS, MAX_ATTRIBUTES, RESERVED_SOURCE, RESERVED_TYPES, attribute_flaw
+from .cloudevents import (
+    HOPS,
+    MAX_ATTRIBUTES,
+    MAX_EVENT_BYTES,
+    RESERVED_EVENTS,
+    attribute_flaw,
+    reserved_attribute,
+)
 from .dialects import DIALECTS
 from .dsl.classes import capture_class
 from .dsl.combinators.actions import action, dynamic, function
@@ -207,6 +214,7 @@ __all__ = [
     "LIMIT_EXCEEDED",
     "MAX_ATTRIBUTES",
     "MAX_DEPTH",
+    "MAX_EVENT_BYTES",
     "MAX_INBOX_BYTES",
     "MAX_MESSAGES",
     "MAX_MESSAGE_BYTES",
@@ -217,8 +225,7 @@ __all__ = [
     "MESSAGE_RECEIVED",
     "NOTHING",
     "PAUSED",
-    "RESERVED_SOURCE",
-    "RESERVED_TYPES",
+    "RESERVED_EVENTS",
     "RESOLVED",
     "RESUMED",
     "ROOT",
@@ -403,6 +410,7 @@ __all__ = [
     "redrive",
     "reissue",
     "repeat",
+    "reserved_attribute",
     "reset",
     "retain",
     "retain_catch",

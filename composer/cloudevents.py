@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from .values import JSON
 
@@ -20,9 +20,11 @@ OPTIONAL: Final = ("subject", "time", "datacontenttype", "dataschema")
 DATA, DATA_BASE64 = "data", "data_base64"
 MAX_ATTRIBUTE: Final = 8_192  # characters of an attribute
 MAX_ATTRIBUTES: Final = 100
-MAX_EVENT: Final = 1 << 20  # bytes of a CloudEvent
-RESERVED_TYPES: Final = ("xingqiao.", "io.serverlessworkflow.")
-RESERVED_SOURCE: Final = "/xingqiao/"
+MAX_EVENT_BYTES: Final = 1 << 20  # bytes of a CloudEvent
+RESERVED_EVENTS: Final = {
+    "type": ("xingqiao.", "io.serverlessworkflow."),
+    "source": ("/xingqiao/",),
+}
 HOPS: Final = "xqhops"  # how many CloudEvents have led to this one
 ADDED: Final = 10  # attributes that may be added to those that a composition gives
 
@@ -68,14 +70,11 @@ def name_flaw(name: str) -> str | None:
     return f"The name of an attribute of a CloudEvent must be 1 to 64 of a-z and 0-9, not {name!r:.100}."
 
 
-def reserved_flaw(attributes: dict[str, Any]) -> str | None:
-    """What is wrong with the type or the source of a CloudEvent that this server does not make by itself."""
-    if str(attributes.get("type", "")).startswith(RESERVED_TYPES):
-        return (
-            f"The type of a CloudEvent cannot begin with {' or '.join(map(repr, RESERVED_TYPES))}."
-        )
-    if str(attributes.get("source", "")).startswith(RESERVED_SOURCE):
-        return f"The source of a CloudEvent cannot begin with {RESERVED_SOURCE!r}."
+def reserved_attribute(attributes: Mapping[str, Any]) -> str | None:
+    """The attribute whose value only the service itself may use: RESERVED_EVENTS has the prefixes; None if there is none."""
+    for name, prefixes in RESERVED_EVENTS.items():
+        if str(attributes.get(name, "")).startswith(prefixes):
+            return name
     return None
 
 
@@ -102,7 +101,10 @@ def emission_flaw(event: JSON, unknown: Collection[str] = ()) -> str | None:
             flaw, known[name] = attribute_flaw(name, value), value
         if flaw is not None:
             return flaw
-    return reserved_flaw(known)
+    if (reserved := reserved_attribute(known)) is not None:
+        prefixes = " or ".join(map(repr, RESERVED_EVENTS[reserved]))
+        return f"The {reserved} of a CloudEvent cannot begin with {prefixes}."
+    return None
 
 
 def timestamp(ms: int) -> str:

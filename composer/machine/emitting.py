@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..cloudevents import DATA, MAX_EVENT, VERSION, emission_flaw, timestamp
+from ..cloudevents import DATA, MAX_EVENT_BYTES, VERSION, emission_flaw, timestamp
 from ..freezing import changed, frozen
 from ..values import (
     EXPRESSION_ERROR,
@@ -39,8 +39,10 @@ def _emit(cursor: Cursor, i: instructions.Emit) -> Reaction:
     ):  # as the data of one from outside: it is a parameter of actions
         text = f"emit: the data nests deeper than {MAX_DEPTH - 1} levels"
         return failure(LIMIT_EXCEEDED, text)
-    if measured(made, MAX_EVENT) > MAX_EVENT:
-        return failure(LIMIT_EXCEEDED, f"emit: the CloudEvent takes more than {MAX_EVENT} bytes")
+    if measured(made, MAX_EVENT_BYTES) > MAX_EVENT_BYTES:
+        return failure(
+            LIMIT_EXCEEDED, f"emit: the CloudEvent takes more than {MAX_EVENT_BYTES} bytes"
+        )
     if not cursor.count_steps():
         return None
     cursor.turn += 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
-from ...actions import MAX_BATCH_BYTES, MAX_EVENT_BYTES, MAX_EVENTS, Quotas, Usage
-from ...composer import Limits
+from ...actions import MAX_BATCH_BYTES, MAX_EVENTS, Quotas, Usage
+from ...composer import MAX_EVENT_BYTES, Limits
 from .hooks import NoHooks
 from .threads import Threads
 

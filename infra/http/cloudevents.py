@@ -14,14 +14,13 @@ from urllib.parse import unquote_to_bytes
 
 from ...actions import (
     MAX_BATCH_BYTES,
-    MAX_EVENT_BYTES,
     InvalidError,
     UnsupportedMediaError,
     check_token,
     read_cloud_event,
     read_cloud_events,
 )
-from ...composer import frozen
+from ...composer import MAX_EVENT_BYTES, frozen
 from .json_parser import WideIntegerError, parse
 from .requests import AS_TEXT, check_known
 

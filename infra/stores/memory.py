@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from ...actions import TAIL_LISTS, ExecutionRow, Saved, Standing
+from ...composer import changed
 from .matching import fits, in_order, matches
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class MemoryStore:
             found = self._documents.pop(place, None)
             if document.body is not None:
                 version = found.version + 1 if found else 1
-                self._documents[place] = replace(document, version=version, expected=None)
+                self._documents[place] = changed(document, version=version, expected=None)
         for execution in write.executions:
             self._executions[execution.id] = execution
         for fiber in write.fibers:
