@@ -49,7 +49,6 @@ from .catalog import SYSTEM, Catalog, Change
 from .cloudevents import (
     MAX_BATCH_BYTES,
     MAX_EVENTS,
-    CloudEvent,
     ReservedEventError,
     read_cloud_event,
     read_cloud_events,
@@ -83,7 +82,6 @@ from .errors import (
     UnavailableError,
     UnsupportedMediaError,
 )
-from .event_filters import UNTYPED_FILTERS, EventFilter, read_event_filter
 from .executables import KINDS
 from .feeds import ALARM, INTERVAL, ONCE, Schedule, scheduled
 from .filters import (
@@ -216,6 +214,7 @@ from .schedule_times import ScheduleSpec, instant_ms, spec_of
 from .schedules import STOPS, ScheduleDecision, ScheduledStart, ScheduleRules, ScheduleState
 from .starting import CLOSED_POLICIES, OPEN_POLICIES, PLAIN, StartOptions
 from .timeouts import EXECUTION_TIMEOUT, RUN_TIMEOUT, checked_ms, timeout_ms
+from .trigger_index import UNTYPED_FILTERS
 from .triggers import about_trigger, closed_trigger, fired, not_fired
 from .updates import (
     STAGE_ACCEPTED,
@@ -348,7 +347,6 @@ __all__ = [
     "Clock",
     "Closed",
     "ClosedError",
-    "CloudEvent",
     "Code",
     "Completion",
     "Composed",
@@ -359,7 +357,6 @@ __all__ = [
     "Deployment",
     "Document",
     "EntitySettings",
-    "EventFilter",
     "ExecutionArn",
     "ExecutionRow",
     "Expiry",
@@ -508,7 +505,6 @@ __all__ = [
     "qualified",
     "read_cloud_event",
     "read_cloud_events",
-    "read_event_filter",
     "record",
     "refuse_ended",
     "request_id",

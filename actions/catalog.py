@@ -14,11 +14,10 @@ from ..composer import Name
 from .composed import MAX_SEQUENCE
 from .definitions import define_action, define_package, define_rule, define_trigger
 from .errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from .event_filters import UNTYPED_FILTERS
 from .executables import KINDS, row_of
 from .model import ACTIVE, INACTIVE, Action, Package, Rule, Trigger
 from .parameters import merged
-from .trigger_index import TriggerIndex
+from .trigger_index import UNTYPED_FILTERS, TriggerIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator

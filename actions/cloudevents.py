@@ -1,4 +1,4 @@
-"""CloudEvents 1.0: what happened, told by somebody, with the rules for its attributes and its JSON format.
+"""CloudEvents 1.0 from outside: their JSON format, and what a sender may not say.
 
 https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md and formats/json-format.md
 """
@@ -8,18 +8,19 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from datetime import date
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from ..composer import (
+    DATA,
+    DATA_BASE64,
     HOPS,
     MAX_ATTRIBUTES,
     MAX_DEPTH,
+    REQUIRED,
     RESERVED_EVENTS,
+    VERSION,
+    CloudEvent,
     attribute_flaw,
-    frozen,
     nests_deeper,
     reserved_attribute,
 )
@@ -28,9 +29,6 @@ from .errors import ForbiddenError, InvalidError, RefusedError, TooLargeError
 if TYPE_CHECKING:
     from ..composer import JSON
 
-VERSION = "1.0"
-REQUIRED = ("specversion", "id", "source", "type")
-DATA, DATA_BASE64 = "data", "data_base64"
 MAX_EVENTS = 1_000  # of a batch
 MAX_BATCH_BYTES = 8 << 20
 OLDER_VERSIONS = ("0.1", "0.2", "0.3")
@@ -50,52 +48,6 @@ class ReservedEventError(ForbiddenError):
     def __init__(self, text: str) -> None:
         super().__init__("")
         self.args = (text,)
-
-
-@frozen
-class CloudEvent:
-    """A CloudEvent.
-
-    Args:
-        attributes: by name: the four that it must have, those that it may have, and extensions.
-        content: `{}`, `{"data": value}`, or `{"data_base64": text}` for bytes.
-    """
-
-    attributes: dict[str, JSON]
-    content: dict[str, JSON]
-
-    @property
-    def id(self) -> str:
-        return self.attributes["id"]  # type: ignore[return-value]
-
-    @property
-    def source(self) -> str:
-        return self.attributes["source"]  # type: ignore[return-value]
-
-    @property
-    def type(self) -> str:
-        return self.attributes["type"]  # type: ignore[return-value]
-
-    @property
-    def data(self) -> JSON:
-        """Its data: base64 text for bytes, None if it has none."""
-        return next(iter(self.content.values()), None)
-
-    @property
-    def key(self) -> str:
-        """32 hexadecimal digits of its source and id, which name it: the same pair is the same CloudEvent."""
-        return sha256(orjson.dumps([self.source, self.id])).hexdigest()[:32]
-
-    @property
-    def params(self) -> dict[str, JSON]:
-        """What an action is given: the data, as `value` unless it is an object, and the attributes as `__ow_event`."""
-        data = self.data
-        given = data if isinstance(data, dict) else {"value": data} if self.content else {}
-        return {**given, "__ow_event": {**self.attributes}}
-
-    def to_json(self) -> dict[str, JSON]:
-        """The JSON format."""
-        return {**self.attributes, **self.content}
 
 
 def read_cloud_event(doc: Any, *, outside: bool = True) -> CloudEvent:

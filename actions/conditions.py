@@ -7,24 +7,27 @@ the next. A fire without a CloudEvent is judged as `{"data": payload}`.
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from ..composer import flaw
-from .clouds import YEAR_MS
-from .errors import TooLargeError
-from .event_predicates import (
+from ..composer import (
+    ExpressionError,
     check_bounds,
+    flaw,
     malformed,
     read_event_path,
     read_event_predicate,
     read_event_template,
 )
+from .clouds import YEAR_MS
+from .errors import InvalidError, TooLargeError
 
 if TYPE_CHECKING:
-    from ..composer import JSON, Path, Template
-    from .event_predicates import EventPredicate
+    from collections.abc import Iterator
+
+    from ..composer import JSON, EventPredicate, Path, Template
 
 EVENT, CONTEXT = "event", "context"
 KNOWN = ("where", "count", "join", "throttle_ms", "by")
@@ -80,6 +83,20 @@ class Assignment:
     template: Template = field(compare=False)
 
 
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Refuses a request for a malformed part of a definition.
+
+    Raises:
+        InvalidError: something raised an `ExpressionError`.
+    """
+    try:
+        yield
+    except ExpressionError as error:
+        raise InvalidError(f"The request content was malformed:\n{error}") from None
+
+
+@refusing()
 def read_condition(doc: Any) -> Condition | None:
     """Reads a condition: None for true, which always holds.
 
@@ -117,6 +134,7 @@ def read_condition(doc: Any) -> Condition | None:
     )
 
 
+@refusing()
 def read_assignment(doc: Any) -> Assignment:
     """Reads an object of templates.
 
@@ -129,6 +147,7 @@ def read_assignment(doc: Any) -> Assignment:
     return Assignment(doc, read_event_template(doc, "assign", (EVENT, CONTEXT)))
 
 
+@refusing()
 def read_context(doc: Any) -> dict[str, JSON]:
     """Reads the context that a rule begins with.
 

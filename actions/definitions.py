@@ -12,14 +12,13 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..composer import InvalidNameError, Name, flaw
+from ..composer import InvalidNameError, Name, flaw, read_event_filter
 from . import limits, timeouts
 from .coded import Code
 from .composed import Composed
-from .conditions import read_assignment, read_condition, read_context
+from .conditions import read_assignment, read_condition, read_context, refusing
 from .entities import ENTITY, entity_settings
 from .errors import InvalidError, TooLargeError
-from .event_filters import read_event_filter
 from .executables import KINDS, parsed_exec, row_of
 from .limits import Limits
 from .model import COMPONENTS, INITIAL, Action, Package, Rule, Trigger
@@ -118,7 +117,8 @@ def define_trigger(name: Name, doc: JSON, before: Trigger | None, now_ms: int) -
     body = _object(doc, TRIGGER)
     filter = before.filter if before else None
     if "filter" in body:
-        filter = None if body["filter"] is None else read_event_filter(body["filter"])
+        with refusing():
+            filter = None if body["filter"] is None else read_event_filter(body["filter"])
     trigger = Trigger(**_fields(name, body, before, now_ms), filter=filter)
     feed: Any = trigger.annotations.get("feed")
     if feed is not None:

@@ -15,6 +15,7 @@ from ..composer import (
     compile,
     forks,
     read_composer,
+    read_event_filter,
     truthy,
 )
 from .clouds import YEAR_MS
@@ -22,7 +23,6 @@ from .coded import Code, Inline, code_of
 from .composed import Composed, forwarding
 from .conditions import Assignment, Condition, read_assignment, read_condition
 from .entities import ENTITY, entity_settings
-from .event_filters import EventFilter, read_event_filter
 from .executables import exec_to_json, parsed_exec, row_of
 from .kinds import INLINE
 from .limits import DEFAULT as DEFAULT_LIMITS
@@ -32,7 +32,7 @@ from .queued import Queued
 from .remotes import Remote
 
 if TYPE_CHECKING:
-    from ..composer import JSON
+    from ..composer import JSON, EventFilter
     from .documents import Stored
     from .entities import EntitySettings
     from .executables import Exec

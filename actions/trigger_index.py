@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
     from .model import Trigger
 
+UNTYPED_FILTERS = 200  # triggers of a namespace whose filters are tried with each CloudEvent
+
 
 class TriggerIndex:
     """The triggers of each namespace by the types of CloudEvents that their filters can fit.

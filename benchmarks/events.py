@@ -6,8 +6,8 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, Any
 
-from xingqiao.actions import CloudEvent, Rule, Trigger
-from xingqiao.composer import Name
+from xingqiao.actions import Rule, Trigger
+from xingqiao.composer import CloudEvent, Name
 
 from .engine import engine
 from .figures import Figure, percentile, run_load

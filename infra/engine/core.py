@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping
 
-    from ...actions import CloudEvent
-    from ...composer import Entry, Invoke, Outcome
+    from ...composer import CloudEvent, Entry, Invoke, Outcome
     from .bounds import Bounds
     from .chains import Chains
     from .dead_letter_records import DeadLetterRecords

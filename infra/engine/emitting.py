@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from ...actions import CloudEvent
-from ...composer import HOPS
+from ...composer import HOPS, CloudEvent
 
 if TYPE_CHECKING:
     from ...composer import JSON, Emit

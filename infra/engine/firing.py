@@ -10,7 +10,6 @@ from ...actions import (
     GIVEN,
     PLAIN,
     ActivationRow,
-    CloudEvent,
     RefusedError,
     Trigger,
     about_trigger,
@@ -20,7 +19,7 @@ from ...actions import (
     merged,
     not_fired,
 )
-from ...composer import changed, frozen
+from ...composer import CloudEvent, changed, frozen
 from .emitting import hops_after
 from .inbox.pending import called
 from .unwaited import ALARM, Unwaited

@@ -43,8 +43,7 @@ from .units import Unit
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from ...actions import CloudEvent
-    from ...composer import JSON, Name
+    from ...composer import JSON, CloudEvent, Name
     from .matching import Matching
     from .shared import Parts
     from .tick import Tick

@@ -12,8 +12,7 @@ from .unwaited import CLOUDEVENT, Unwaited
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ...actions import CloudEvent
-    from ...composer import JSON
+    from ...composer import JSON, CloudEvent
     from .dead_letter_records import DeadLetterRecords
     from .firing import Firing
     from .pending_events import PendingEvent

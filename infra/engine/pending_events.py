@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ...actions import CloudEvent, Document, ThrottledError
+from ...actions import Document, ThrottledError
+from ...composer import CloudEvent
 
 if TYPE_CHECKING:
     import asyncio

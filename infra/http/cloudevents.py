@@ -27,8 +27,7 @@ from .requests import AS_TEXT, check_known
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from ...actions import CloudEvent
-    from ...composer import JSON
+    from ...composer import JSON, CloudEvent
 
 WAIT = "wait"
 MEDIA, BATCH_MEDIA, JSON_FORMAT = "application/cloudevents", "application/cloudevents-batch", "json"

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xingqiao.actions import (
-    CloudEvent,
     ForbiddenError,
     InvalidError,
     ReservedEventError,
@@ -23,8 +22,8 @@ from xingqiao.actions import (
 )
 from xingqiao.actions import read_cloud_event as read
 from xingqiao.actions.cloudevents import MAX_ATTRIBUTES, MAX_EVENTS
-from xingqiao.composer import MAX_DEPTH
-from xingqiao.composer.cloudevents import MAX_ATTRIBUTE
+from xingqiao.composer import MAX_DEPTH, CloudEvent
+from xingqiao.composer.cloudevents.attributes import MAX_ATTRIBUTE
 
 LEAST = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.placed"}
 FULL = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import orjson
 
 from tests.kit.engine.engines import GUEST
-from xingqiao.actions import CloudEvent, Rule, Trigger
-from xingqiao.composer import Name
+from xingqiao.actions import Rule, Trigger
+from xingqiao.composer import CloudEvent, Name
 
 
 def event(id="1", type="order.placed", data=None, source="/shop", **more):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from xingqiao.actions import InvalidError
-from xingqiao.actions.event_predicates import MAX_COMPARED, read_event_path, read_event_predicate
-from xingqiao.composer import Scope, path
+from xingqiao.composer import ExpressionError, Scope, path
+from xingqiao.composer.cloudevents.predicates import (
+    MAX_COMPARED,
+    read_event_path,
+    read_event_predicate,
+)
 
 WIDE, ONE = {"path": "$..total"}, {"path": "$.total"}
 
@@ -25,12 +28,12 @@ WIDE, ONE = {"path": "$..total"}, {"path": "$.total"}
     ],
 )
 def test_a_path_that_could_visit_the_whole_event_is_refused_wherever_it_stands(doc):
-    with pytest.raises(InvalidError, match=r"'filter' has the path .* which can select several"):
+    with pytest.raises(ExpressionError, match=r"'filter' has the path .* which can select several"):
         read_event_predicate(doc, "filter")
 
 
 def test_a_variable_is_refused():
-    with pytest.raises(InvalidError, match="'filter' has the variable 'n': use a path"):
+    with pytest.raises(ExpressionError, match="'filter' has the variable 'n': use a path"):
         read_event_predicate({"op": "true", "of": {"path": "$", "var": "n"}}, "filter")
 
 
@@ -92,5 +95,5 @@ def test_a_large_value_is_compared_with_a_small_one():
 def test_a_path_leads_to_one_place():
     assert read_event_path("$.event.data.order", "by").text == "$.event.data.order"
     for wrong, why in (("order", "is not a path"), (5, "is not a path"), ("$..a", "several")):
-        with pytest.raises(InvalidError, match=f"'by' .*{why}"):
+        with pytest.raises(ExpressionError, match=f"'by' .*{why}"):
             read_event_path(wrong, "by")

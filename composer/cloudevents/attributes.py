@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from .values import JSON
+    from ..values import JSON
 
 VERSION: Final = "1.0"
 REQUIRED: Final = ("specversion", "id", "source", "type")

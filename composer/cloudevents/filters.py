@@ -1,4 +1,4 @@
-"""Filters of triggers: which CloudEvents fire them.
+"""Filters: which CloudEvents fire a trigger, or are heard by a composition.
 
 The dialects `exact`, `prefix`, `suffix`, `all`, `any` and `not` of CloudEvents Subscriptions, and `data`: a predicate
 over the whole CloudEvent. https://github.com/cloudevents/spec/blob/main/subscriptions/spec.md, section 3.2.4
@@ -9,18 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..composer import Scope
-from .event_predicates import check_bounds, malformed, read_event_predicate
+from ..expressions import Scope
+from .predicates import check_bounds, malformed, read_event_predicate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..composer import JSON
-    from .cloudevents import CloudEvent
+    from ..values import JSON
+    from .event import CloudEvent
 
     Fits: TypeAlias = Callable[[CloudEvent], bool]
-
-UNTYPED_FILTERS = 200  # triggers of a namespace whose filters are tried with each CloudEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ def read_event_filter(doc: JSON, place: str = "filter") -> EventFilter:
     """Reads a filter: an object with one dialect, such as `{"exact": {"type": "order.placed"}}`.
 
     Raises:
-        InvalidError: it is not a filter. The text names the member, from `place` on.
+        ExpressionError: it is not a filter. The text names the member, from `place` on.
     """
     check_bounds(doc, place)
     return _read(doc, place)

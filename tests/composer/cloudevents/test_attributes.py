@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from xingqiao.composer.cloudevents import (
+from xingqiao.composer.cloudevents.attributes import (
     MAX_ATTRIBUTE,
     attribute_flaw,
     emission_flaw,

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xingqiao.actions import InvalidError, read_cloud_event, read_event_filter
-from xingqiao.actions.event_predicates import MAX_BYTES, MAX_LEVELS
+from xingqiao.actions import read_cloud_event
+from xingqiao.composer import ExpressionError, read_event_filter
+from xingqiao.composer.cloudevents.predicates import MAX_BYTES, MAX_LEVELS
 
 PLACED = read_cloud_event(
     {"specversion": "1.0", "id": "1", "source": "/shop/eu", "type": "order.placed", "urgent": True,
@@ -148,5 +149,5 @@ for _ in range(MAX_LEVELS):
     ],
 )  # fmt: skip
 def test_a_filter_that_is_none_is_refused_by_its_place(doc, why):
-    with pytest.raises(InvalidError, match=why):
+    with pytest.raises(ExpressionError, match=why):
         read_event_filter(doc)

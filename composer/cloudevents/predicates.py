@@ -6,13 +6,15 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from ..composer import ExpressionError, Template, flaw, measured, parse_predicate, path
-from .errors import InvalidError
+from ..errors import ExpressionError
+from ..expressions import Template, parse_predicate, path
+from ..values import flaw, measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..composer import JSON, Path, Predicate, Scope
+    from ..expressions import Path, Predicate, Scope
+    from ..values import JSON
 
 MAX_BYTES = 8 << 10  # of a filter or a condition, as JSON
 MAX_LEVELS = 32
@@ -45,7 +47,7 @@ def check_bounds(doc: JSON, field: str) -> None:
     """Checks that a filter or a condition is small: each CloudEvent is compared with all of it.
 
     Raises:
-        InvalidError: it is too large or too deep.
+        ExpressionError: it is too large or too deep.
     """
     if why := flaw(doc, depth=MAX_LEVELS):
         raise malformed(field, f"must be JSON of at most {MAX_LEVELS} levels: {why}")
@@ -58,7 +60,7 @@ def read_event_predicate(doc: Any, field: str, roots: Sequence[str] = ()) -> Eve
     """Reads a predicate that each CloudEvent is tested with. If there are `roots`, its paths begin with one of them.
 
     Raises:
-        InvalidError: it is not a predicate, or has a path that can lead to several places, or a variable.
+        ExpressionError: it is not a predicate, or has a path that can lead to several places, or a variable.
     """
     try:
         predicate = parse_predicate(doc)
@@ -74,7 +76,7 @@ def read_event_path(doc: Any, field: str, roots: Sequence[str] = ()) -> Path:
     """Reads a path to one place, such as `$.event.data.order`.
 
     Raises:
-        InvalidError: it is not such a path.
+        ExpressionError: it is not such a path.
     """
     try:
         return _check_selector({"path": doc}, field, roots)
@@ -86,7 +88,7 @@ def read_event_template(doc: JSON, field: str, roots: Sequence[str] = ()) -> Tem
     """Reads a template that is filled in from a CloudEvent.
 
     Raises:
-        InvalidError: it is not a template, or has a path that can lead to several places, or a variable.
+        ExpressionError: it is not a template, or has a path that can lead to several places, or a variable.
     """
     try:
         template = Template.from_json(doc)
@@ -97,9 +99,9 @@ def read_event_template(doc: JSON, field: str, roots: Sequence[str] = ()) -> Tem
     return template
 
 
-def malformed(field: str, why: str) -> InvalidError:
+def malformed(field: str, why: str) -> ExpressionError:
     """The error for a member of a definition; `field` is its place, such as `filter.all[0].exact`."""
-    return InvalidError(f"The request content was malformed:\n'{field}' {why}")
+    return ExpressionError(f"'{field}' {why}")
 
 
 def _check_selector(selector: dict[str, Any], field: str, roots: Sequence[str]) -> Path:
