@@ -14,6 +14,8 @@ from ..freezing import frozen
 if TYPE_CHECKING:
     from ..values import JSON
 
+_text = json.JSONEncoder(ensure_ascii=False).encode
+
 
 @frozen
 class CloudEvent:
@@ -47,7 +49,7 @@ class CloudEvent:
     @property
     def key(self) -> str:
         """32 hexadecimal digits of its source and id, which name it: the same pair is the same CloudEvent."""
-        named = json.dumps([self.source, self.id], ensure_ascii=False, separators=(",", ":"))
+        named = f"[{_text(self.source)},{_text(self.id)}]"
         return sha256(named.encode()).hexdigest()[:32]
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from datetime import datetime
+from hashlib import sha256
 from string import ascii_lowercase, digits
 
 import orjson
@@ -91,6 +92,13 @@ def test_an_action_gets_the_data_and_the_attributes(content, data, given):
 
 def test_a_member_that_is_null_is_one_that_is_not_there():
     assert read({**LEAST, "subject": None, "myext": None}) == read(LEAST)
+
+
+def test_a_key_is_the_digest_of_compact_json():
+    for source, id in (("/shop", "1"), ('/"a\\b"', "é 星"), ("/\t\n\x7f", "\x01")):
+        named = json.dumps([source, id], ensure_ascii=False, separators=(",", ":"))
+        expected = sha256(named.encode()).hexdigest()[:32]
+        assert CloudEvent({"source": source, "id": id}, {}).key == expected
 
 
 def test_the_source_and_the_id_make_the_key():
