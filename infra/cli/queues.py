@@ -71,13 +71,15 @@ def get(client: Client, name: str, *, as_json: bool) -> None:
 def set_(client: Client, name: str, *, as_json: bool, **given: Any) -> None:
     """Replace the limits of the queue NAME.
 
-    Tasks over a limit wait in order; none is refused.
+    Tasks over a limit wait in order; none is refused. A limit that you leave out is removed.
     """
     each = _given(concurrent=given["key_concurrent"], per_minute=given["key_per_minute"])
     body = _given(
         concurrent=given["concurrent"], per_minute=given["per_minute"], each_key=each or None,
         weights=dict(given["weights"]) or None,
     )  # fmt: skip
+    if not body:
+        raise click.UsageError(f"Give a limit, or remove all of them with 'queue unset {name}'.")
     found = client.ask_run("PUT", name, of=QUEUES, body=body)
     output.write_json(found) if as_json else output.done(f"the limits of the queue {name} are set")
 
