@@ -20,5 +20,5 @@ def test_limits_are_not_removed_by_a_command_without_any(xingqiao):
     refused = xingqiao("queue", "set", "kept")
     assert refused.code == 2
     assert "Give a limit, or remove all of them with 'queue unset kept'" in refused.err
-    assert xingqiao("queue", "get", "kept", "--json").json["concurrent"] == 2
+    assert xingqiao("queue", "get", "kept", "--json").json["settings"]["concurrent"] == 2
     assert xingqiao("queue", "unset", "kept").code == 0
